@@ -1,0 +1,257 @@
+"""What a person typed goes in, a Scenario comes out, or a ScenarioError that names the field.
+
+A Scenario holds every setting that can be turned, under the one name it has everywhere: form field, URL key, JSON key
+and (with dashes) command-line option. Its limits stand beside each field, once, and all those places read them here.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from fractions import Fraction
+from typing import Any, Literal, NamedTuple, Self, TypeAlias
+
+from pipesched.model import Costs, ScenarioError
+
+Number: TypeAlias = int | Fraction
+"""An exact rational; whole ones are kept as int."""
+
+
+class Setting(NamedTuple):
+    """What a field accepts. ``low`` and ``high`` are inclusive."""
+
+    kind: Literal["name", "whole", "number", "numbers"]
+    low: Number = 0
+    high: Number = 0
+    optional: bool = False
+
+
+def _setting(default: Any, kind: Any, low: Number = 0, high: Number = 0, *, optional: bool = False) -> Any:
+    return field(default=default, metadata={"setting": Setting(kind, low, high, optional)})
+
+
+SHORTEST, LONGEST = Fraction(1, 1000), 1_000_000
+
+
+@dataclass(frozen=True, repr=False)
+class Scenario:
+    """Everything that can be turned. Values may be given as numbers or as text (``"1.5"``, ``"1,5"``, ``"3/2"``).
+
+    Attributes
+    ----------
+    schedule
+        Name of the schedule, one of ``pipesched.schedules.REGISTRY``.
+    devices
+        K, 1 to 64.
+    chunks
+        v, stages per device; 1 in all schedules of this version.
+    micro_batches
+        M, 1 to 1024.
+    forward, input_grad, weight_grad
+        Duration of F, I and W of one stage, in any unit of time; a full backward B takes ``input_grad + weight_grad``.
+    slow_stage
+        Which stage is slowed down, counted from 1 as a person does; None: the middle one, ``(S + 1) // 2``.
+    slow_factor
+        How many times longer everything on that stage takes, 1 (off) to 4.
+    stage_times
+        One factor per stage on all its durations, or None: all 1.
+    comm
+        Latency of a hop between two devices; it occupies neither.
+
+    Raises
+    ------
+    ScenarioError
+        For a value outside its limits; nothing is clamped.
+
+    Examples
+    --------
+    >>> Scenario(devices=4, forward="1,5")
+    Scenario(devices=4, forward='1.5')
+    >>> Scenario(devices=65)
+    Traceback (most recent call last):
+        ...
+    pipesched.model.ScenarioError: Stages K, one per device: needs a whole number from 1 to 64, not 65.
+    """
+
+    schedule: str = _setting("forward", "name")
+    devices: int = _setting(3, "whole", 1, 64)
+    chunks: int = _setting(1, "whole", 1, 1)
+    micro_batches: int = _setting(4, "whole", 1, 1024)
+    forward: Number = _setting(1, "number", SHORTEST, LONGEST)
+    input_grad: Number = _setting(1, "number", 0, LONGEST)
+    weight_grad: Number = _setting(1, "number", 0, LONGEST)
+    slow_stage: int | None = _setting(None, "whole", 1, 1024, optional=True)
+    slow_factor: Number = _setting(1, "number", 1, 4)
+    stage_times: tuple[Number, ...] | None = _setting(None, "numbers", SHORTEST, LONGEST, optional=True)
+    comm: Number = _setting(0, "number", 0, LONGEST)
+
+    def __post_init__(self) -> None:
+        for name, setting in SETTINGS.items():
+            object.__setattr__(self, name, _read(name, setting, getattr(self, name)))
+        if self.slow_stage is not None and self.slow_stage > self.stages:
+            limits = {"low": 1, "high": self.stages, "given": self.slow_stage}
+            raise ScenarioError("slow_stage", "error.whole", limits, self._working([{"slow_stage": ""}]))
+        if self.stage_times is not None and len(self.stage_times) != self.stages:
+            given = len(self.stage_times)
+            fitted = (*self.stage_times, *[1] * self.stages)[: self.stages]
+            repairs = [{"devices": str(given // self.chunks)}, {"stage_times": _list_text(fitted)}]
+            counts = {"n": given, "stages": self.stages}
+            raise ScenarioError("stage_times", "error.stage_times", counts, self._working(repairs))
+
+    def _working(self, repairs: list[dict[str, str]]) -> list[dict[str, str]]:
+        """Keep the repairs that make a scenario of these settings."""
+        return [repair for repair in repairs if _works({**self.settings(), **repair})]
+
+    def __repr__(self) -> str:
+        return f"Scenario({', '.join(f'{name}={value!r}' for name, value in self.changed().items())})"
+
+    @property
+    def stages(self) -> int:
+        """S = v K."""
+        return self.devices * self.chunks
+
+    @property
+    def factors(self) -> tuple[Number, ...]:
+        """How many times longer each stage takes than the plain durations, ``stage_times`` and slow stage together."""
+        factors: list[Number] = list(self.stage_times or [1] * self.stages)
+        slow = (self.slow_stage or (self.stages + 1) // 2) - 1
+        factors[slow] *= self.slow_factor
+        return tuple(factors)
+
+    @property
+    def costs(self) -> Costs:
+        """The exact costs these settings mean."""
+        factors = self.factors
+        return Costs.exact(
+            [self.forward * factor for factor in factors],
+            [self.input_grad * factor for factor in factors],
+            [self.weight_grad * factor for factor in factors],
+            self.comm,
+        )
+
+    def changed(self) -> dict[str, Any]:
+        """Return the settings that differ from their default, as ints and text that read back as the same value."""
+        return {
+            item.name: _plain(value) for item in fields(self) if (value := getattr(self, item.name)) != item.default
+        }
+
+    def settings(self) -> dict[str, Any]:
+        """Return every setting as JSON can hold it; numbers that are not whole become text that reads back exactly."""
+        return {item.name: _plain(getattr(self, item.name)) for item in fields(self)}
+
+    @classmethod
+    def read(cls, values: Mapping[str, Any]) -> tuple[Self, list[ScenarioError]]:
+        """Make a scenario of whatever a URL or form holds; each field that cannot be used falls back to its default.
+
+        Returns the scenario and one error per field that fell back, unknown names included.
+        """
+        errors: list[ScenarioError] = []
+        kept: dict[str, Any] = {}
+        for name, value in values.items():
+            if name not in SETTINGS:
+                errors.append(ScenarioError(name, "error.unknown_field", {"given": name}))
+                continue
+            try:
+                kept[name] = _read(name, SETTINGS[name], value)
+            except ScenarioError as error:
+                errors.append(error)
+        while True:
+            try:
+                return cls(**kept), errors
+            except ScenarioError as error:  # fields that are fine alone and not together
+                errors.append(error)
+                del kept[error.field]
+
+
+SETTINGS: dict[str, Setting] = {item.name: item.metadata["setting"] for item in fields(Scenario)}
+DEFAULTS: dict[str, Any] = {item.name: item.default for item in fields(Scenario)}
+
+
+def _works(settings: dict[str, Any]) -> bool:
+    try:
+        Scenario(**settings)
+    except ScenarioError:
+        return False
+    return True
+
+
+def _read(name: str, setting: Setting, value: Any) -> Any:
+    """Turn ``value`` (text or a number) into what the field holds, or say why not."""
+    if setting.optional and (value is None or value == () or (isinstance(value, str) and not value.strip())):
+        return None
+    if setting.kind == "name":
+        return _brief(value)
+    if setting.kind == "numbers":
+        parts = _split(value) if isinstance(value, str) else value if isinstance(value, tuple | list) else ["?"]
+        return tuple(_number(name, setting, part) for part in parts)
+    return _number(name, setting, value)
+
+
+def _number(name: str, setting: Setting, value: Any) -> Number:
+    """Read one number exactly and hold it against the limits of its field."""
+    exact, whole = _exact(value), setting.kind == "whole"
+    if exact is None or (whole and exact.denominator != 1) or not setting.low <= exact <= setting.high:
+        limits = {"low": setting.low, "high": setting.high, "given": _brief(value)}
+        raise ScenarioError(name, "error.whole" if whole else "error.number", limits)
+    return int(exact) if exact.denominator == 1 else exact
+
+
+DIGITS = 24  # of numerator and of denominator: nobody measures finer, and arithmetic stays quick
+NUMBER = re.compile(r"[+-]?(\d+/\d+|(\d+[.,]?\d*|[.,]\d+)(e[+-]?\d\d?)?)", re.ASCII | re.IGNORECASE)
+
+
+def _exact(value: Any) -> Fraction | None:
+    """Read a number or a text exactly; None for what is no number, or one with more than DIGITS digits."""
+    if isinstance(value, int | Fraction):
+        exact = Fraction(value)
+    else:  # a float means the decimal a person wrote, not its binary neighbour: 0.1 is one tenth
+        text = _brief(value)
+        if not NUMBER.fullmatch(text) or text.endswith("/0"):
+            return None
+        exact = Fraction(text.replace(",", "."))
+    return exact if max(abs(exact.numerator), exact.denominator) < 10**DIGITS else None
+
+
+def _brief(value: Any) -> str:
+    """Return ``value`` as text, cut where it is longer than any setting can be."""
+    if isinstance(value, int) and abs(value) >= 10**DIGITS:
+        return "…"  # writing out a number of a million digits takes seconds
+    text = str(value).strip()
+    return text if len(text) <= 64 else text[:40] + "…"
+
+
+def _split(text: str) -> list[str]:
+    """Split a typed list. Where blanks or ``;`` stand between the numbers, a comma inside one is a decimal comma.
+
+    >>> _split("1, 2.5, 1"), _split("1,5; 2; 1"), _split("1,2,3")
+    (['1', '2.5', '1'], ['1,5', '2', '1'], ['1', '2', '3'])
+    """
+    text = text.strip(" \t\r\n;,")
+    if re.search(r"[;\s]", text):
+        return re.split(r"\s*;\s*|\s*,\s+|\s+,\s*|\s+", text)
+    return text.split(",")
+
+
+def _plain(value: Any) -> Any:
+    """Return a value as JSON and URL can hold it, reading back as the same."""
+    if isinstance(value, tuple):
+        return _list_text(value)
+    return number_text(value) if isinstance(value, Fraction) else value
+
+
+def _list_text(values: tuple[Number, ...]) -> str:
+    return ",".join(number_text(value) for value in values)
+
+
+def number_text(value: Number) -> str:
+    """Write a rational as a decimal where that is exact and short, else as a quotient; it reads back as the same.
+
+    >>> number_text(Fraction(3, 2)), number_text(Fraction(1, 3)), number_text(7)
+    ('1.5', '1/3', '7')
+    """
+    exact = Fraction(value)
+    digits = next((n for n in range(DIGITS) if 10**n % exact.denominator == 0), None)
+    if digits is None:
+        return str(exact)
+    text = str(abs(exact.numerator) * 10**digits // exact.denominator).rjust(digits + 1, "0")
+    sign = "-" if exact < 0 else ""
+    return sign + (f"{text[:-digits]}.{text[-digits:]}" if digits else text)

@@ -1,0 +1,46 @@
+"""A Timeline goes in, a chart for the terminal comes out: a line per device, a column per slice of time."""
+
+from math import gcd
+
+from pipesched.model import Message, Timeline
+from pipesched.words import number, sentence
+
+WAITS, DONE = "·", " "
+
+
+def draw(timeline: Timeline, *, width: int = 80, language: str = "en") -> str:
+    """Return the chart of ``timeline`` in at most ``width`` columns where that is possible (at least 40).
+
+    A block shows its letter and micro-batch where they fit, else only the letter; dots are waiting, blanks are done.
+    Every column stands for the same time; where the columns do not suffice for the exact picture, a column shows what
+    runs at its start, and the line below says so.
+    """
+    names = [sentence(Message("device", {"device": device}), language) for device in range(timeline.schedule.devices)]
+    margin = max(map(len, names)) + 2
+    room = max(40, width) - margin
+    moments = {tick for columns in (*timeline.starts, *timeline.ends) for tick in columns}
+    step = gcd(*moments, timeline.end) or 1
+    slices = timeline.end // step
+    exact = slices <= room
+    per_slice = max(1, min(room // max(1, slices), 4)) if exact else 0
+    columns = slices * per_slice if exact else room
+    lines = []
+    for device, label in enumerate(names):
+        line = [WAITS] * columns
+        for cell, start, end in zip(
+            timeline.schedule.rows[device], timeline.starts[device], timeline.ends[device], strict=False
+        ):
+            first = start // step * per_slice if exact else -(-start * columns // timeline.end)
+            last = end // step * per_slice if exact else -(-end * columns // timeline.end)
+            op = cell.ops[0]
+            block = op.kind + str(op.micro_batch + 1)
+            block = block if len(block) <= last - first else op.kind
+            line[first:last] = block.ljust(last - first, "─")[: last - first]
+            finished = last
+        line[finished:] = DONE * (columns - finished)
+        lines.append(f"{label.ljust(margin)}{''.join(line)}".rstrip())
+    makespan = number(timeline.costs.time(timeline.end), language)
+    lines.append(" " * margin + "0" + makespan.rjust(max(len(makespan) + 1, columns - 1)))
+    if not exact:
+        lines.append(sentence(Message("text.sampled", {"columns": columns}), language))
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,239 @@
+"""JSON text goes in, JSON text comes out: the one door of the page. No word of JavaScript is known here.
+
+Requests (``do`` names them; ``settings`` are Scenario fields as typed, ``lang`` and ``theme`` how to say and draw it):
+
+===========  =========================================  ========================================================
+do           with                                       answers
+===========  =========================================  ========================================================
+``run``      settings, width                            settings as read, problems, svg, numbers, formula, ...
+``moment``   settings, time                             what each device does then, the queues, the next events
+``explain``  settings, device, time, move               the block or gap at that point, in a sentence
+``table``    settings, limit                            the intervals as rows of text
+===========  =========================================  ========================================================
+"""
+
+import json
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Mapping
+from dataclasses import fields
+from fractions import Fraction
+from itertools import islice
+from math import floor
+from typing import Any
+
+from pipesched.bounds import Theory
+from pipesched.explain import block, moment, name, standing, why_idle
+from pipesched.metrics import Metrics
+from pipesched.model import Cell, Message, ScenarioError
+from pipesched.run import Result, read
+from pipesched.schedules import REGISTRY
+from pipesched.words import number, percent, sentence
+
+Answer = dict[str, Any]
+Say = Callable[..., str]
+
+SHARES = {"bubble_fraction_of_total", "bubble_fraction_of_ideal", "bubble_rate_of_span", "utilisation"}
+
+
+def handle(request: str) -> str:
+    """Answer one request of the page."""
+    asked = json.loads(request)
+    result, errors = read(asked["settings"])
+    language = asked["lang"]
+
+    def say(key: str, **params: Any) -> str:
+        return sentence(Message(key, params), language)
+
+    answer = ANSWERS[asked["do"]](result, asked, say)
+    return json.dumps(answer | {"problems": [_problem(error, say) for error in errors]})
+
+
+def _run(result: Result, asked: Mapping[str, Any], say: Say) -> Answer:
+    scenario, metrics, language = result.scenario, result.metrics, asked["lang"]
+    return {
+        "settings": scenario.settings(),
+        "changed": scenario.changed(),
+        "svg": result.svg(width=asked["width"], theme=asked["theme"], language=language),
+        "numbers": _numbers(metrics, language),
+        "devices": _per(metrics, ("busy", "utilisation", "peak_activations"), language),
+        "stages": _per(metrics, ("peak_queue",), language),
+        "formula": _formula(result.theory, result, say, language),
+        "limits": _limits(result, say),
+        "summary": _summary(result, say),
+        "unused": {field: say("unused", schedule=say(f"schedule.{scenario.schedule}")) for field in _unused(scenario)},
+        "about": {"idea": say(f"schedule.{scenario.schedule}.idea"), "source": REGISTRY[scenario.schedule].source},
+    }
+
+
+def _numbers(metrics: Metrics, language: str) -> list[Answer]:
+    """Return the metrics that are one number each, as value and as text."""
+    rows = []
+    for item in fields(metrics):
+        value = getattr(metrics, item.name)
+        if not isinstance(value, tuple):
+            rows.append({"name": item.name, "value": value, "text": _text(item.name, value, language)})
+    return rows
+
+
+def _per(metrics: Metrics, names: tuple[str, ...], language: str) -> list[Answer]:
+    """Return the metrics that have a number per device, or per stage, as one row each."""
+    columns = [getattr(metrics, name) for name in names]
+    return [
+        {name: {"value": value, "text": _text(name, value, language)} for name, value in zip(names, row, strict=True)}
+        for row in zip(*columns, strict=True)
+    ]
+
+
+def _text(name: str, value: Any, language: str) -> str:
+    if value is None:
+        return "–"
+    if name == "bottleneck_stage":
+        return sentence(Message("stage.short", {"stage": value}), language)
+    return percent(value, language) if name in SHARES else number(value, language, 3)
+
+
+def _formula(theory: Theory, result: Result, say: Say, language: str) -> Answer:
+    """Return the closed form with the numbers in it, and M + K - 1 against K M or why these do not apply."""
+    time, formula, scenario = result.timeline.costs.time, theory.formula, result.scenario
+    terms = "".join(part if isinstance(part, str) else number(time(part), language) for part in formula.terms)
+    value = number(time(formula.ticks), language)
+    steps, alone = scenario.micro_batches + scenario.devices - 1, scenario.micro_batches * scenario.devices
+    textbook = {"M": scenario.micro_batches, "K": scenario.devices, "steps": steps, "alone": alone}
+    return {
+        "relation": formula.relation,
+        "textbook": not theory.textbook and say("textbook.holds", **textbook),
+        "step": theory.step != result.timeline.costs.ticks_per_unit
+        and say("textbook.step", step=time(theory.step), makespan=result.metrics.makespan, steps=steps),
+        "why": [sentence(message, language) for message in theory.textbook],
+        "text": say(
+            f"formula.{formula.relation}",
+            symbols=formula.symbols,
+            terms=terms,
+            value=value,
+            makespan=result.metrics.makespan,
+        ),
+        "source": formula.source,
+    }
+
+
+def _limits(result: Result, say: Say) -> list[str]:
+    """List what the model leaves out, for the settings at hand."""
+    scenario = result.scenario
+    keys = ["forward_only" if scenario.schedule == "forward" else "training"]
+    keys += ["latency" if scenario.comm else "no_transfers", "constant_size", "independent"]
+    return [say(f"limits.{key}") for key in keys]
+
+
+def _summary(result: Result, say: Say) -> str:
+    """Return the picture in one sentence, for those who cannot see it."""
+    scenario, metrics = result.scenario, result.metrics
+    return say(
+        "summary",
+        schedule=say(f"schedule.{scenario.schedule}"),
+        micro_batches=say("count.micro_batches", n=scenario.micro_batches),
+        stages=say("count.stages", n=scenario.stages),
+        makespan=metrics.makespan,
+        sequential=metrics.sequential_makespan,
+        first=metrics.first_output,
+    )
+
+
+def _unused(scenario: Any) -> list[str]:
+    return sorted(REGISTRY[scenario.schedule].unused)
+
+
+def _moment(result: Result, asked: Mapping[str, Any], say: Say) -> Answer:
+    timeline, language = result.timeline, asked["lang"]
+    tick, columns = _tick(result, asked["time"]), (*timeline.starts, *timeline.ends)
+    at = [moment(timeline, device, tick) for device in range(timeline.schedule.devices)]
+    earlier = [column[i - 1] for column in columns if (i := bisect_left(column, tick))]
+    later = [column[i] for column in columns if (i := bisect_right(column, tick)) < len(column)]
+    return {
+        "time": {"value": timeline.costs.time(tick), "text": number(timeline.costs.time(tick), language)},
+        "previous": timeline.costs.time(max((tick_ for tick_ in earlier), default=0)),
+        "next": timeline.costs.time(min(later, default=timeline.end)),
+        "devices": [
+            {
+                "state": here.state,
+                "op": None if here.cell is None else str(here.cell),
+                "text": sentence(here.message, language),
+            }
+            for here in at
+        ],
+        "queues": [
+            {"stage": stage, "device": result.homes[stage]}
+            | {way: standing(waits[stage], tick) for way, waits in result.queues.items()}
+            for stage in range(timeline.schedule.stages)
+        ],
+    }
+
+
+def _explain(result: Result, asked: Mapping[str, Any], say: Say) -> Answer:
+    """Say what is at a point of the chart, or, with ``move`` 1 or -1, what comes after or before it."""
+    timeline, device, time = result.timeline, asked["device"], result.timeline.costs.time
+    start, end, cell, message = _spot(result, device, _tick(result, asked["time"]))
+    if move := asked.get("move", 0):
+        start, end, cell, message = _spot(result, device, min(end, timeline.end) if move > 0 else max(0, start - 1))
+    text = sentence(message, asked["lang"])
+    return {"device": device, "op": cell and str(cell), "text": text, "start": time(start), "end": time(end)}
+
+
+def _spot(result: Result, device: int, tick: int) -> tuple[int, int, Cell | None, Message]:
+    """Return start, end, cell (None for a gap) and explanation of what ``device`` is about at ``tick``."""
+    timeline = result.timeline
+    for gap in timeline.gaps(device):
+        if gap.start <= tick < gap.end or tick == gap.end == timeline.end:
+            return gap.start, gap.end, None, why_idle(timeline, gap)
+    i = max(0, timeline.at(device, tick))
+    start, end = timeline.starts[device][i], timeline.ends[device][i]
+    return start, end, timeline.schedule.rows[device][i], block(timeline, device, i)
+
+
+def _table(result: Result, asked: Mapping[str, Any], say: Say) -> Answer:
+    language = asked["lang"]
+    rows = [
+        [
+            say("device", device=interval.device),
+            str(interval.op),
+            sentence(name(interval.op), language),
+            number(interval.start, language),
+            number(interval.end, language),
+            "–" if interval.bound_by is None else str(interval.bound_by),
+        ]
+        for interval in islice(result.timeline.intervals, asked["limit"])
+    ]
+    total = len(result.timeline.position)
+    cut = total > len(rows) and say("table.cut", shown=len(rows), n=total)
+    return {"rows": rows, "cut": cut}
+
+
+def _tick(result: Result, time: float) -> int:
+    """Return the tick that governs ``time``: that of the event shown as this float, else the last one before it."""
+    timeline = result.timeline
+    shown = timeline.costs.time
+    for column in (*timeline.starts, *timeline.ends):
+        i = bisect_left(column, time, key=shown)
+        if i < len(column) and shown(column[i]) == time:
+            return column[i]
+    return max(0, min(floor(Fraction(time) * timeline.costs.ticks_per_unit), timeline.end))
+
+
+def _problem(error: ScenarioError, say: Say) -> Answer:
+    """Return what is wrong with a field, and settings that would put it right."""
+    repairs = [
+        {"settings": repair, "text": say("repair", what=", ".join(_assignment(repair, say)))}
+        for repair in error.repairs
+    ]
+    return {"field": error.field, "text": say(error.message.key, **error.message.params), "repairs": repairs}
+
+
+def _assignment(repair: Mapping[str, Any], say: Say) -> list[str]:
+    return [f"{say('name_of', field=field)}: {value or say('automatic')}" for field, value in repair.items()]
+
+
+ANSWERS: dict[str, Callable[[Result, Mapping[str, Any], Say], Answer]] = {
+    "run": _run,
+    "moment": _moment,
+    "explain": _explain,
+    "table": _table,
+}
