@@ -1,0 +1,109 @@
+// @ts-check
+// Python's SVG goes in; play head, cursor, pointing and zoom are added on top. What is under the pointer is worked out
+// from the geometry that the chart states about itself, so a dense chart answers as a sparse one does.
+
+const SVG = "http://www.w3.org/2000/svg";
+const ZOOMS = [1, 2, 4, 8];
+
+export class Chart {
+  /** @param {HTMLElement} box @param {{pointed: (device: number, time: number, move?: number) => void, resized: () => void}} listener */
+  constructor(box, listener) {
+    this.box = box;
+    this.listener = listener;
+    this.zoom = 0;
+    /** @type {SVGSVGElement | null} */
+    this.svg = null;
+    this.cursor = { device: 0, time: 0 };
+    box.addEventListener("pointermove", (event) => event.pointerType === "mouse" && this.point(event));
+    box.addEventListener("click", (event) => this.point(event));
+    box.addEventListener("keydown", (event) => this.key(event));
+    let width = 0;
+    new ResizeObserver(() => {
+      if (Math.abs(box.clientWidth - width) < 2) return;
+      width = box.clientWidth;
+      listener.resized();
+    }).observe(box);
+  }
+
+  /** Width to draw at, in CSS pixels. */
+  get width() {
+    return Math.max(260, this.box.clientWidth) * ZOOMS[this.zoom];
+  }
+
+  /** @param {1 | -1} way */
+  magnify(way) {
+    this.zoom = Math.max(0, Math.min(ZOOMS.length - 1, this.zoom + way));
+  }
+
+  /** Show a new drawing. @param {string} text */
+  draw(text) {
+    const svg = /** @type {SVGSVGElement} */ (/** @type {any} */ (new DOMParser().parseFromString(text, "image/svg+xml").documentElement));
+    this.svg = svg;
+    this.head = /** @type {SVGPathElement} */ (document.createElementNS(SVG, "path"));
+    this.head.setAttribute("class", "head");
+    this.outline = /** @type {SVGRectElement} */ (document.createElementNS(SVG, "rect"));
+    this.outline.setAttribute("class", "outline");
+    this.outline.setAttribute("visibility", "hidden");
+    svg.append(this.outline, this.head);
+    this.box.replaceChildren(svg);
+    this.end = this.fact("end");
+  }
+
+  /** A number the drawing states about itself. @param {string} name */
+  fact(name) {
+    return Number(this.svg?.dataset[name]);
+  }
+
+  /** @param {number} time */
+  x(time) {
+    return this.fact("left") + (this.fact("plot") * time) / (this.end || 1);
+  }
+
+  /** Put the play head at `time`. @param {number} time */
+  play(time) {
+    const bottom = this.fact("top") + this.fact("lane") * this.fact("devices");
+    this.head?.setAttribute("d", `M${this.x(time)} 2V${bottom}`);
+  }
+
+  /** Outline what stands on `device` from `start` to `end`, and every block of the same micro-batch.
+   * @param {{device: number, start: number, end: number, op: string | null}} spot */
+  select({ device, start, end, op }) {
+    this.cursor = { device, time: start };
+    const box = { x: this.x(start), y: this.fact("top") + this.fact("lane") * device, width: this.x(end) - this.x(start), height: this.fact("block") };
+    for (const [name, value] of Object.entries(box)) this.outline?.setAttribute(name, String(value));
+    this.outline?.setAttribute("visibility", "visible");
+    const micro = op?.match(/\d+$/)?.[0];
+    for (const block of this.svg?.querySelectorAll("g.op") ?? []) {
+      block.classList.toggle("same", micro !== undefined && block.getAttribute("data-op")?.match(/\d+$/)?.[0] === micro);
+    }
+  }
+
+  /** @param {PointerEvent | MouseEvent} event */
+  point(event) {
+    if (!this.svg) return;
+    const frame = this.svg.getBoundingClientRect();
+    const scale = this.svg.viewBox.baseVal.width / frame.width; // holds inside scaled slides too
+    const device = Math.floor(((event.clientY - frame.top) * scale - this.fact("top")) / this.fact("lane"));
+    const time = (((event.clientX - frame.left) * scale - this.fact("left")) / this.fact("plot")) * this.end;
+    if (device >= 0 && device < this.fact("devices") && time >= 0 && time <= this.end) this.listener.pointed(device, time);
+  }
+
+  /** @param {KeyboardEvent} event */
+  key(event) {
+    const { device, time } = this.cursor;
+    const last = this.fact("devices") - 1;
+    /** @type {Record<string, [number, number, number?]>} */
+    const moves = {
+      ArrowRight: [device, time, 1],
+      ArrowLeft: [device, time, -1],
+      ArrowUp: [Math.max(0, device - 1), time],
+      ArrowDown: [Math.min(last, device + 1), time],
+      Home: [device, 0],
+      End: [device, this.end ?? 0],
+    };
+    const move = moves[event.key];
+    if (!this.svg || !move || event.ctrlKey || event.metaKey || event.altKey) return;
+    event.preventDefault();
+    this.listener.pointed(...move);
+  }
+}

@@ -1,0 +1,158 @@
+// @ts-check
+// The form is the Scenario: names, limits and defaults are its inputs' own. Whole settings go in and come out as
+// {name: text}; sliders and steppers are other handles on the same inputs.
+
+/** @typedef {Record<string, string | number | null>} Settings */
+/** @typedef {HTMLInputElement | HTMLSelectElement} Field */
+
+const SWITCHED_ON = "2"; // how slow the slow stage is when it is first switched on
+
+/** Values a slider of whole numbers stops at: every one up to 16, then never more than an eighth apart.
+ * @param {number} low @param {number} high */
+function stops(low, high) {
+  const values = [];
+  for (let value = low; value <= high; value += 2 ** Math.max(0, Math.floor(Math.log2(value)) - 3)) values.push(value);
+  return values;
+}
+
+export class Form {
+  /** @param {HTMLFormElement} form @param {{changed: (settled: boolean) => void}} listener
+   * `settled` tells a released handle from one still dragged. */
+  constructor(form, listener) {
+    this.form = form;
+    this.listener = listener;
+    /** @type {Map<string, Field>} */
+    this.fields = new Map();
+    for (const field of form.querySelectorAll("[name]")) this.fields.set(field.getAttribute("name") ?? "", /** @type {Field} */ (field));
+    this.slow = /** @type {HTMLInputElement} */ (form.querySelector("#slow"));
+    this.sliders = /** @type {NodeListOf<HTMLInputElement>} */ (form.querySelectorAll("input[type=range]"));
+    for (const slider of this.sliders) {
+      if (slider.step !== "0.1") slider.max = String(this.stops(slider).length - 1);
+    }
+    form.addEventListener("submit", (event) => event.preventDefault());
+    form.addEventListener("input", (event) => this.moved(/** @type {HTMLInputElement} */ (event.target), false));
+    form.addEventListener("change", (event) => this.moved(/** @type {HTMLInputElement} */ (event.target), true));
+    form.addEventListener("click", (event) => {
+      const button = /** @type {HTMLElement} */ (event.target).closest("[data-step]");
+      if (button) this.step(/** @type {HTMLElement} */ (button));
+    });
+    form.addEventListener("reset", () =>
+      setTimeout(() => {
+        this.arrange();
+        listener.changed(true);
+      }),
+    );
+  }
+
+  /** @param {HTMLInputElement} slider */
+  stops(slider) {
+    const field = this.field(slider);
+    return stops(Number(field.min), Number(field.max));
+  }
+
+  /** The field that a slider or stepper is another handle on. @param {HTMLElement} handle */
+  field(handle) {
+    return /** @type {HTMLInputElement} */ (this.fields.get(handle.dataset.for ?? ""));
+  }
+
+  /** @returns {Settings} */
+  get settings() {
+    return Object.fromEntries([...this.fields].map(([name, field]) => [name, field.value]));
+  }
+
+  /** Show all `settings`, as Python read them. @param {Settings} settings */
+  set settings(settings) {
+    this.fill(Object.fromEntries([...this.fields.keys()].map((name) => [name, settings[name] ?? ""])));
+  }
+
+  /** Write the `settings` that are given into their fields, as they are. @param {Settings} settings */
+  fill(settings) {
+    for (const [name, value] of Object.entries(settings)) {
+      const field = this.fields.get(name);
+      if (field) field.value = String(value);
+    }
+    this.arrange();
+  }
+
+  /** @param {HTMLInputElement} target @param {boolean} settled */
+  moved(target, settled) {
+    if (target === this.slow) {
+      const factor = /** @type {Field} */ (this.fields.get("slow_factor"));
+      factor.value = this.slow.checked ? SWITCHED_ON : "1";
+    } else if (target.type === "range") {
+      const field = this.field(target);
+      field.value = target.step === "0.1" ? target.value : String(this.stops(target)[Number(target.value)]);
+    }
+    this.arrange(target);
+    this.listener.changed(settled);
+  }
+
+  /** @param {HTMLElement} button */
+  step(button) {
+    const field = this.field(button);
+    const [low, high] = [field.min || field.dataset.min, field.max || field.dataset.max].map(Number);
+    const value = Number(field.value.replace(",", ".")) + Number(button.dataset.step);
+    field.value = String(Math.min(high, Math.max(low, Number.isFinite(value) ? value : low)));
+    this.arrange();
+    this.listener.changed(true);
+  }
+
+  /** Bring sliders, switch and stepper buttons in line with the fields; never the handle in use.
+   * @param {HTMLElement} [held] */
+  arrange(held) {
+    const factor = /** @type {HTMLInputElement} */ (this.fields.get("slow_factor"));
+    if (held !== this.slow && held !== factor && held?.dataset.for !== "slow_factor") this.slow.checked = factor.value !== "1";
+    for (const part of this.form.querySelectorAll("[data-for=slow_factor], [name=slow_factor]")) {
+      /** @type {HTMLInputElement} */ (part).disabled = !this.slow.checked;
+    }
+    for (const slider of this.sliders) {
+      const value = Number(this.field(slider).value.replace(",", "."));
+      if (slider !== held && Number.isFinite(value)) {
+        const at = slider.step === "0.1" ? value : this.stops(slider).findLastIndex((stop) => stop <= value);
+        slider.value = String(Math.max(Number(slider.min), at));
+      }
+      slider.setAttribute("aria-valuetext", this.field(slider).value);
+    }
+  }
+
+  /** Show what is wrong at the field it is wrong in, and the settings that would put it right.
+   * @param {{field: string, text: string, repairs: {settings: Settings, text: string}[]}[]} problems
+   * @returns {typeof problems} those that belong to no field shown */
+  complain(problems) {
+    for (const old of this.form.querySelectorAll(".error")) old.remove();
+    for (const field of this.fields.values()) field.removeAttribute("aria-invalid");
+    return problems.filter(({ field: name, text, repairs }) => {
+      const field = this.fields.get(name);
+      const control = field?.closest(".control");
+      if (!field || !control) return true;
+      const note = document.createElement("p");
+      note.className = "error";
+      note.id = `error-${name}`;
+      note.append(text);
+      for (const repair of repairs) {
+        const button = document.createElement("button");
+        button.type = "button";
+        button.textContent = repair.text;
+        button.addEventListener("click", () => {
+          this.settings = { ...this.settings, ...repair.settings };
+          this.listener.changed(true);
+        });
+        note.append(" ", button);
+      }
+      control.append(note);
+      control.closest("details")?.setAttribute("open", "");
+      field.setAttribute("aria-invalid", "true");
+      field.setAttribute("aria-describedby", note.id);
+      return false;
+    });
+  }
+
+  /** Disable what the schedule does not use, and say why. @param {Record<string, string>} unused field: reason */
+  disable(unused) {
+    for (const name of ["input_grad", "weight_grad"]) {
+      const field = /** @type {HTMLInputElement} */ (this.fields.get(name));
+      field.disabled = name in unused;
+      field.title = unused[name] ?? "";
+    }
+  }
+}

@@ -1,0 +1,248 @@
+// @ts-check
+// Joins the parts: form or URL -> question -> Python -> answer -> page. The address is the scenario: its fragment
+// holds every setting that is not at its default, its query how to show it (lang, theme).
+
+import { Chart } from "./chart.js";
+import { Form } from "./form.js";
+import { Simulator } from "./simulator.js";
+import { Steps } from "./steps.js";
+import { current, preferred, say, speak } from "./words.js";
+
+/** @param {string} id */
+const part = (id) => /** @type {HTMLElement} */ (document.getElementById(id));
+const page = document.documentElement;
+const query = new URLSearchParams(location.search);
+const SLOW_START = 1000; // ms: a start shorter than this needs no words
+const QUIET = 600; // ms after the last change until the summary is read out
+
+let shown = {}; // the settings of the chart on the page
+let settled = true; // whether the newest entry of the history is one that a person let go at
+let quiet = 0;
+
+const language = preferred(query);
+const speaking = speak(language).then(
+  () => document.querySelector(`[data-language=${language}]`)?.setAttribute("aria-current", "true"),
+  () => {}, // without a catalogue the English of the page stands, and the loader will say what is missing
+);
+
+const form = new Form(/** @type {HTMLFormElement} */ (part("scenario")), { changed: (settled) => simulate(form.settings, settled ? "push" : "replace") });
+const chart = new Chart(part("chart"), { pointed, resized: () => simulate(shown, "keep") });
+const steps = new Steps(part("steps"), {
+  ask: (time) => ask("moment", { time }),
+  moved: (time) => chart.play(time),
+});
+const simulator = new Simulator({ progress, ready, failed });
+
+/** Ask about the scenario on the page. Resolves with null where a newer question took its place, or Python failed.
+ * @param {string} kind @param {object} details @param {object} [settings] */
+async function ask(kind, details, settings = shown) {
+  try {
+    return await simulator.ask(kind, { settings, lang: current(), theme: theme(), ...details });
+  } catch (error) {
+    notify(say("page.python_error", { text: /** @type {Error} */ (error).message }), "python");
+    return null;
+  }
+}
+
+/** Simulate `settings` and show the result; where they cannot be used, say so at the field and keep the chart.
+ * @param {object} settings @param {"push" | "replace" | "keep"} address */
+async function simulate(settings, address) {
+  const answer = await ask("run", { width: chart.width }, settings);
+  if (!answer) return;
+  form.complain(answer.problems);
+  if (answer.problems.length) return;
+  dismiss("python");
+  show(answer);
+  if (address === "keep") return;
+  const there = link(answer.changed);
+  if (there !== location.pathname + location.search + location.hash) {
+    // A drag makes one entry: it is pushed when the handle first moves, and follows the handle from then on.
+    if (settled) history.pushState(null, "", there);
+    else history.replaceState(null, "", there);
+  }
+  settled = address === "push";
+}
+
+/** Read the address: what it gets wrong is named in a notice, and the default stands in. */
+async function open() {
+  const settings = Object.fromEntries(new URLSearchParams(location.hash.slice(1)));
+  for (const old of document.querySelectorAll(".notice[data-key^=link-]")) old.remove();
+  if (!simulator.ready) form.fill(settings); // who is faster than Python's start changes what the link says
+  const answer = await ask("run", { width: chart.width }, settings);
+  if (!answer) return;
+  for (const problem of answer.problems) notify(say("page.from_link", { text: problem.text }), `link-${problem.field}`);
+  form.complain([]);
+  form.settings = answer.settings;
+  show(answer);
+  settled = true;
+}
+
+/** The address, relative to the host, of `changed` settings. @param {Record<string, string | number>} changed */
+function link(changed) {
+  const values = new URLSearchParams(Object.entries(changed).map(([name, value]) => [name, String(value)]));
+  const fragment = values.toString().replaceAll("%2C", ",").replaceAll("%2F", "/");
+  return location.pathname + location.search + (fragment && `#${fragment}`);
+}
+
+/** @param {any} answer */
+function show(answer) {
+  shown = answer.settings;
+  chart.draw(answer.svg);
+  for (const { name, value, text } of answer.numbers) {
+    const output = /** @type {HTMLOutputElement | null} */ (document.querySelector(`output[name=${name}]`));
+    if (!output) continue;
+    output.textContent = text;
+    output.dataset.value = String(value);
+  }
+  rows(part("per-device"), answer.devices.map(deviceRow(answer.stages)));
+  formula(answer.formula);
+  part("limits").querySelector("ul")?.replaceChildren(...answer.limits.map(item));
+  part("about").replaceChildren(`${answer.about.idea} `, Object.assign(document.createElement("cite"), { textContent: answer.about.source }));
+  form.disable(answer.unused);
+  page.classList.toggle("training", answer.settings.schedule !== "forward");
+  clearTimeout(quiet);
+  quiet = setTimeout(() => (part("summary").textContent = answer.summary), QUIET);
+  if (/** @type {HTMLDetailsElement} */ (part("table")).open) table();
+  steps.show(Number(answer.numbers[0].value), answer.settings.micro_batches + answer.settings.devices);
+}
+
+/** One device's numbers, and those of the stage it holds. @param {any[]} stages */
+const deviceRow = (stages) => (/** @type {any} */ device, /** @type {number} */ index) => {
+  const bar = document.createElement("meter");
+  bar.value = device.utilisation.value;
+  const cells = [String(index + 1), device.utilisation, device.busy, stages[index]?.peak_queue, device.peak_activations];
+  return cells.map((cell, column) => {
+    if (typeof cell === "string") return [cell];
+    const output = document.createElement("output");
+    output.name = ["", "utilisation", "busy", "peak_queue", "peak_activations"][column];
+    output.textContent = cell.text;
+    output.dataset.value = String(cell.value);
+    return column === 1 ? [bar, output] : [output];
+  });
+};
+
+/** @param {HTMLElement} place @param {(string | Node)[][][]} content */
+function rows(place, content) {
+  place.querySelector("tbody")?.replaceChildren(
+    ...content.map((cells) => {
+      const row = document.createElement("tr");
+      for (const cell of cells) row.insertCell().append(...cell);
+      return row;
+    }),
+  );
+}
+
+/** @param {any} answer */
+function formula({ textbook, step, why, text, source }) {
+  const lines = textbook ? [strong(textbook), ...(step ? [` ${step}`] : [])] : why.map(item);
+  part("textbook").replaceChildren(...lines);
+  part("textbook").dataset.holds = String(Boolean(textbook));
+  part("exact").replaceChildren(`${text} `, Object.assign(document.createElement("cite"), { textContent: source }));
+}
+
+/** @param {string} text */
+const strong = (text) => Object.assign(document.createElement("strong"), { textContent: text });
+/** @param {string} text */
+const item = (text) => Object.assign(document.createElement("li"), { textContent: text });
+
+/** Say what is at a point of the chart. @param {number} device @param {number} time @param {number} [move] */
+async function pointed(device, time, move = 0) {
+  const spot = await ask("explain", { device, time, move });
+  if (!spot) return;
+  chart.select(spot);
+  part("spot").textContent = spot.text;
+}
+
+async function table() {
+  const answer = await ask("table", { limit: 500 });
+  if (!answer) return;
+  rows(part("table"), answer.rows.map((/** @type {string[]} */ row) => row.map((cell) => [cell])));
+  /** @type {HTMLElement} */ (part("table").querySelector(".note")).textContent = answer.cut || "";
+}
+
+/** A dismissible notice; a newer one with the same `key` takes its place. @param {string} text @param {string} key */
+function notify(text, key) {
+  dismiss(key);
+  const notice = document.createElement("p");
+  notice.className = "notice";
+  notice.dataset.key = key;
+  const close = Object.assign(document.createElement("button"), { type: "button", textContent: "×" });
+  close.setAttribute("aria-label", say("page.dismiss"));
+  close.addEventListener("click", () => notice.remove());
+  notice.append(text, close);
+  part("notices").append(notice);
+}
+
+/** @param {string} key */
+function dismiss(key) {
+  document.querySelector(`.notice[data-key="${CSS.escape(key)}"]`)?.remove();
+}
+
+/** @returns {"light" | "dark"} */
+function theme() {
+  const asked = query.get("theme");
+  if (asked === "light" || asked === "dark") return asked;
+  return matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
+}
+
+/** @param {string} text @param {{done?: number, total?: number, failed?: boolean}} [state] */
+function status(text, { done, total, failed = false } = {}) {
+  const [words, bar, retry] = /** @type {[HTMLElement, HTMLProgressElement, HTMLButtonElement]} */ (/** @type {unknown} */ (part("status").children));
+  words.textContent = text;
+  bar.hidden = total === undefined;
+  if (total) bar.value = (done ?? 0) / total;
+  retry.hidden = !failed;
+  part("status").hidden = !text;
+}
+
+/** @param {import("./simulator.js").Progress} news */
+function progress({ stage, done = 0, total }) {
+  page.dataset.state = "starting";
+  if (performance.now() < SLOW_START) return;
+  const megabytes = (/** @type {number} */ bytes) => Math.round(bytes / 1e5) / 10;
+  status(say(`load.${stage}`, total ? { done: megabytes(done), total: megabytes(total) } : {}), { done, total });
+}
+
+function ready() {
+  page.dataset.state = "ready";
+  status("");
+}
+
+/** @param {import("./simulator.js").Failure} failure */
+async function failed({ cause, ...details }) {
+  page.dataset.state = "failed";
+  page.dataset.failure = cause;
+  await speaking;
+  const words = say(`load.${cause}`, details);
+  status(words.startsWith("load.") ? part("status").dataset.fallback ?? cause : words, { failed: true });
+}
+
+/** @param {string} language */
+async function changeLanguage(language) {
+  await speak(language);
+  query.set("lang", language);
+  history.replaceState(null, "", `?${query}${location.hash}`);
+  for (const choice of document.querySelectorAll("[data-language]")) {
+    choice.setAttribute("aria-current", String(choice.getAttribute("data-language") === language));
+  }
+  if (page.dataset.state === "ready") simulate(shown, "keep");
+}
+
+part("languages").addEventListener("click", (event) => {
+  const choice = /** @type {HTMLElement} */ (event.target).closest("[data-language]");
+  if (!choice) return;
+  event.preventDefault();
+  changeLanguage(choice.getAttribute("data-language") ?? "en");
+});
+part("status").querySelector("button")?.addEventListener("click", () => simulator.start());
+part("table").addEventListener("toggle", () => /** @type {HTMLDetailsElement} */ (part("table")).open && table());
+for (const [id, way] of /** @type {[string, 1 | -1][]} */ ([["zoom-in", 1], ["zoom-out", -1]])) {
+  part(id).addEventListener("click", () => {
+    chart.magnify(way);
+    simulate(shown, "keep");
+  });
+}
+addEventListener("popstate", open);
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => simulate(shown, "keep"));
+if (query.get("theme")) page.dataset.theme = theme();
+speaking.then(open);
