@@ -1,0 +1,220 @@
+"""The charts: what is drawn is what happened, in colours that can be read, in a size that stays small."""
+
+import re
+from collections import defaultdict
+from fractions import Fraction
+from xml.etree import ElementTree
+
+import pytest
+from hypothesis import assume, given
+
+from pipesched import run
+from pipesched.ink import PALETTES, PATTERNS
+from pipesched.schedules import REGISTRY
+from pipesched.words import LANGUAGES
+from scenarios import scenarios
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def shown(element):
+    return tuple(element.get(f"data-{key}") for key in ("op", "device", "start", "end"))
+
+
+@given(scenarios())
+def test_every_block_drawn_is_a_block_of_the_timeline(scenario):
+    result = run(scenario)
+    root = ElementTree.fromstring(result.svg(width=900))
+    assume(root.get("data-dense") is None)
+    drawn = [shown(group) for group in root.iter(f"{SVG}g") if group.get("class") == "op"]
+    assert drawn == [tuple(map(str, (i.op, i.device, i.start, i.end))) for i in result.timeline.intervals]
+
+
+@given(scenarios())
+def test_blocks_lie_where_their_times_say_and_inside_the_plot(scenario):
+    result = run(scenario)
+    root = ElementTree.fromstring(result.svg(width=900))
+    left, plot, end = (float(root.get(f"data-{key}")) for key in ("left", "plot", "end"))
+    assert left + plot <= 900
+    for group in root.iter(f"{SVG}g"):
+        if group.get("class") in ("op", "gap"):
+            x = float(group.find(f"{SVG}rect").get("x"))
+            assert x == pytest.approx(left + plot * float(group.get("data-start")) / end + 0.5, abs=0.01)
+
+
+@given(scenarios())
+def test_every_bubble_is_drawn_as_waiting_or_done(scenario):
+    result = run(scenario)
+    timeline, time = result.timeline, result.timeline.costs.time
+    root = ElementTree.fromstring(result.svg(width=900))
+    assume(root.get("data-dense") is None)
+    drawn = [
+        tuple(group.get(f"data-{key}") for key in ("gap", "device", "start", "end"))
+        for group in root.iter(f"{SVG}g")
+        if group.get("class") == "gap"
+    ]
+    assert drawn == [
+        ("done" if gap.before is None else "waits", str(gap.device), str(time(gap.start)), str(time(gap.end)))
+        for device in range(scenario.devices)
+        for gap in timeline.gaps(device)
+    ]
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("theme", PALETTES)
+@pytest.mark.parametrize("schedule", REGISTRY)
+@pytest.mark.parametrize("width", [320, 800])
+def test_a_chart_stands_alone(schedule, theme, language, width):
+    """No style sheet, script, foreign content or anything fetched: it shows under the strictest policy."""
+    text = run(schedule=schedule, devices=4, micro_batches=9).svg(width=width, theme=theme, language=language)
+    root = ElementTree.fromstring(text)
+    elements = list(root.iter())
+    assert {element.tag.removeprefix(SVG) for element in elements} <= {
+        *("svg", "title", "defs", "pattern", "path", "rect", "text", "g")
+    }
+    for element in elements:
+        assert not {name for name in element.keys() if name == "style" or name.startswith("on") or "href" in name}  # noqa: SIM118
+    ids = [element.get("id") for element in elements if element.get("id")]
+    assert len(ids) == len(set(ids))
+    assert set(re.findall(r"url\(#([^)]+)\)", text)) <= set(ids)
+    assert not re.search(r"\b(nan|inf)\b", text)
+
+
+SIZES = [(1024, 0, 1_500_000), (70, 0, 3_000_000), (130, 3, 3_000_000)]
+
+
+@pytest.mark.parametrize("schedule", REGISTRY)
+@pytest.mark.parametrize(("micro_batches", "comm", "most"), SIZES)
+def test_the_size_of_a_chart_is_bounded_by_its_pixels(schedule, micro_batches, comm, most):
+    """Largest where blocks and gaps can just be told apart; from there on, more operations make it smaller."""
+    result = run(schedule=schedule, devices=64, micro_batches=micro_batches, comm=comm)
+    assert len(result.svg(width=800)) < most
+
+
+def areas(root):
+    """Sum the areas of the bars drawn, per device and kind: bars are ``M x y v h h w v -h z``."""
+    total = defaultdict(float)
+    for path in root.iter(f"{SVG}path"):
+        if path.get("class") == "op":
+            for bar in re.findall(r"v(-?[\d.]+)h([\d.]+)v", path.get("d")):
+                total[int(path.get("data-device")), path.get("data-kind")] += -float(bar[0]) * float(bar[1])
+    return total
+
+
+@pytest.mark.parametrize("schedule", REGISTRY)
+@pytest.mark.parametrize("comm", [0, "0.5"])
+def test_a_dense_lane_is_filled_as_far_as_its_device_is_busy(schedule, comm):
+    """Levels are rounded to pixels: a kind may be off by a pixel of height, all kinds together by half of one."""
+    result = run(schedule=schedule, devices=16, micro_batches=1024, comm=comm, weight_grad="0.6")
+    timeline = result.timeline
+    root = ElementTree.fromstring(result.svg(width=800))
+    assert root.get("data-dense") is not None
+    plot, block = float(root.get("data-plot")), float(root.get("data-block"))
+    drawn = areas(root)
+    for device, row in enumerate(timeline.schedule.rows):
+        busy = defaultdict(int)
+        for cell, start, end in zip(row, timeline.starts[device], timeline.ends[device], strict=True):
+            busy[cell.ops[0].kind] += end - start
+        for kind, ticks in busy.items():
+            assert drawn[device, kind] == pytest.approx(plot * block * ticks / timeline.end, abs=plot + 2 * block)
+        whole = sum(area for (lane, _), area in drawn.items() if lane == device)
+        assert whole == pytest.approx(plot * block * sum(busy.values()) / timeline.end, abs=plot / 2 + 2 * block)
+
+
+def luminance(colour):
+    """Relative luminance, WCAG 2.2."""
+    parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def contrast(one, other):
+    dark, bright = sorted(map(luminance, (one, other)))
+    return (bright + 0.05) / (dark + 0.05)
+
+
+@pytest.mark.parametrize("theme", PALETTES)
+def test_colours_have_the_contrast_that_wcag_asks_for(theme):
+    palette = PALETTES[theme]
+    assert contrast(palette.text, palette.page) >= 4.5
+    assert contrast(palette.faint, palette.page) >= 4.5
+    for kind, ink in palette.kinds.items():
+        assert contrast(ink.text, ink.fill) >= 4.5, kind
+        assert contrast(ink.text, ink.line) >= 4.5, kind
+        assert contrast(ink.outline, palette.page) >= 3, kind
+
+
+def test_kinds_are_told_apart_without_colour():
+    """Each kind has a pattern of its own; the forward alone has none."""
+    for palette in PALETTES.values():
+        patterns = [PATTERNS.get(kind) for kind in palette.kinds]
+        assert len(set(patterns)) == len(patterns)
+        assert all(ink.line != ink.fill for kind, ink in palette.kinds.items() if kind in PATTERNS)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"forward": "0.001", "stage_times": ["0.001"], "devices": 1, "micro_batches": 1},
+        {"forward": 1_000_000, "stage_times": [1_000_000], "devices": 1, "micro_batches": 1024, "slow_factor": 4},
+        {"schedule": "gpipe", "input_grad": 0, "weight_grad": 0},
+        {"devices": 64, "micro_batches": 1024, "schedule": "1f1b", "comm": "0.001"},
+        {"devices": 18, "stage_times": [f"{10**18 + n + 1}/{10**18 + n}" for n in range(1, 37, 2)]},
+    ],
+    ids=["shortest", "longest", "no backward time", "largest", "incommensurable"],
+)
+def test_every_scenario_within_the_limits_can_be_drawn(settings):
+    result = run(**settings)
+    for width in (320, 800):
+        ElementTree.fromstring(result.svg(width=width))
+    assert result.text()
+
+
+FIRST_VIEW = """\
+Device 1  F1──F2──F3──F4──
+Device 2  ····F1──F2──F3──F4──
+Device 3  ········F1──F2──F3──F4──
+          0                      6
+"""
+
+
+def test_the_first_view_in_a_terminal_is_this():
+    assert run().text() == FIRST_VIEW
+
+
+@given(scenarios())
+def test_a_terminal_chart_has_a_line_per_device_and_all_fit(scenario):
+    lines = run(scenario).text(width=100).splitlines()
+    named = [line for line in lines if line.startswith("Device ")]
+    assert len(named) == scenario.devices
+    assert all(len(line) <= 100 for line in lines)
+
+
+@given(scenarios())
+def test_a_terminal_chart_not_to_scale_shows_what_runs_at_the_start_of_each_column(scenario):
+    timeline = run(scenario).timeline
+    *lines, _axis, note = run(scenario).text(width=40).splitlines()
+    if not note.startswith("Not to scale"):
+        return
+    columns = int(re.search(r"each of the (\d+) columns", note)[1])
+    for device, line in enumerate(lines):
+        shown = line[10:].ljust(columns)
+        for column in range(columns):
+            tick = Fraction(column * timeline.end, columns)
+            spans = zip(timeline.starts[device], timeline.ends[device], strict=True)
+            works = any(start <= tick < end for start, end in spans)
+            done = tick >= timeline.ends[device][-1]
+            assert shown[column] in "· " if not works else shown[column] not in "· "
+            assert works or (shown[column] == " ") == done
+
+
+@given(scenarios())
+def test_a_terminal_chart_to_scale_shows_each_device_as_busy_as_it_is(scenario):
+    result = run(scenario)
+    lines = result.text(width=200).splitlines()
+    if len(lines) > scenario.devices + 1:
+        return  # it says that it is not to scale
+    end = max(map(len, lines[: scenario.devices])) - 10  # the last to finish fills its line
+    for line, share in zip(lines, result.metrics.utilisation, strict=False):
+        busy = sum(letter not in "· " for letter in line[10:])
+        assert busy / end == pytest.approx(share)

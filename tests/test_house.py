@@ -1,0 +1,201 @@
+"""The house rules: who imports whom, that page and library agree, that examples in docstrings run."""
+
+import ast
+import doctest
+import pkgutil
+import re
+import sys
+from html.parser import HTMLParser
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+import pipesched
+from pipesched.scenario import DEFAULTS, SETTINGS
+from pipesched.schedules import FAMILIES, REGISTRY
+from pipesched.words import catalogue
+
+ROOT = Path(__file__).resolve().parents[1]
+LIBRARY = ROOT / "app" / "pipesched"
+MODULES = ["pipesched", *(found.name for found in pkgutil.walk_packages(pipesched.__path__, "pipesched."))]
+LAZY = {"figures", "sweep"}
+"""May import what is not in the standard library, and are imported by nobody."""
+TOP = {"web", "cli"}
+"""Doors to the outside; nothing inside knows of them."""
+
+# What the lower floors may import of the library; those not named here may import anything but doors and lazy ones.
+ALLOWED = {
+    "model": set(),
+    "rules": {"model"},
+    "scenario": {"model"},
+    "words": {"model"},
+    "simulate": {"model", "rules"},
+    "metrics": {"model", "rules"},
+    "bounds": {"model", "scenario"},
+    "explain": {"model", "metrics"},
+    "text": {"model", "words"},
+    "svg": {"model", "words", "explain", "ink"},
+    "ink": set(),
+}
+SCHEDULES = {"model", "scenario", "schedules"}
+
+
+def short(module):
+    return module.removeprefix("pipesched.")
+
+
+def imports(module, inside_functions=True):
+    """List what a module imports, as dotted names."""
+    path = LIBRARY / (short(module).replace(".", "/") + ".py") if module != "pipesched" else LIBRARY / "__init__.py"
+    path = path if path.is_file() else path.with_suffix("") / "__init__.py"
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    nodes = ast.walk(tree) if inside_functions else tree.body
+    names = set()
+    for node in nodes:
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, "imports are absolute"
+            from_library = node.module == "pipesched"
+            names |= {f"pipesched.{alias.name}" for alias in node.names} if from_library else {node.module}
+    return names
+
+
+def own(names):
+    """Reduce dotted names to the library's modules: schedules.gpipe counts as schedules."""
+    return {short(name).split(".")[0] for name in names if name.split(".")[0] == "pipesched"}
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_the_library_imports_the_standard_library_and_itself(module):
+    packages = {name.split(".")[0] for name in imports(module)} - {"pipesched"}
+    assert packages.isdisjoint({"js", "pyodide", "hosting"})
+    if short(module) not in LAZY:
+        assert packages <= sys.stdlib_module_names
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_imports_go_one_way(module):
+    name = short(module)
+    found = own(imports(module, inside_functions=name != "model"))  # a Message shows itself with words, when asked
+    if name.split(".")[0] == "schedules":
+        assert found <= SCHEDULES
+    elif name in ALLOWED:
+        assert found <= ALLOWED[name]
+    assert found.isdisjoint(TOP | LAZY)
+
+
+def test_only_a_message_that_shows_itself_reaches_up_from_the_model():
+    assert own(imports("pipesched.model")) <= {"words"}
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_examples_in_docstrings_run(module):
+    assert doctest.testmod(import_module(module), verbose=False).failed == 0
+
+
+class Page(HTMLParser):
+    """The page's elements, each with its attributes and the text directly in it."""
+
+    VOID = frozenset({"meta", "link", "input", "img", "source", "br"})
+
+    def __init__(self, text):
+        super().__init__()
+        self.elements, self.open = [], []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        element = {"tag": tag, "text": "", "within": list(self.open), **dict(attrs)}
+        self.elements.append(element)
+        if tag not in self.VOID:
+            self.open.append(element)
+
+    def handle_endtag(self, tag):
+        assert self.open[-1]["tag"] == tag, f"</{tag}> closes <{self.open[-1]['tag']}>"
+        self.open.pop()
+
+    def handle_data(self, data):
+        if self.open:
+            self.open[-1]["text"] += data
+
+
+PAGE = Page((ROOT / "index.html").read_text(encoding="utf-8")).elements
+NAMED = {e["name"]: e for e in PAGE if e["tag"] in ("input", "select", "textarea") and "name" in e}
+MARKED = [
+    (element[mark], element["text"] if mark == "data-t" else element.get(attribute, element.get(other)))
+    for element in PAGE
+    for mark, attribute, other in (
+        ("data-t", None, None),
+        ("data-t-label", "aria-label", "label"),
+        ("data-t-alt", "alt", None),
+        ("data-t-placeholder", "placeholder", None),
+        ("data-t-title", "title", None),
+    )
+    if mark in element
+]
+
+
+def test_the_page_s_form_is_the_scenario():
+    assert set(NAMED) == set(SETTINGS)
+    assert all(any(outer["tag"] == "form" for outer in element["within"]) for element in NAMED.values())
+
+
+@pytest.mark.parametrize("name", [name for name, setting in SETTINGS.items() if setting.kind != "name"])
+def test_a_field_of_the_form_has_the_default_and_the_limits_of_its_setting(name):
+    field, setting = NAMED[name], SETTINGS[name]
+    default = DEFAULTS[name]
+    assert field.get("value", "") == ("" if default is None else str(default))
+    low, high = (field.get(key, field.get(f"data-{key}")) for key in ("min", "max"))
+    assert (float(low), float(high)) == (float(setting.low), float(setting.high))
+
+
+def test_the_selector_lists_the_registry_in_its_order_and_families():
+    groups = [e for e in PAGE if e["tag"] == "optgroup"]
+    assert [group["data-t-label"] for group in groups] == [f"family.{family}" for family in FAMILIES]
+    options = [e for e in PAGE if e["tag"] == "option"]
+    assert [option["value"] for option in options] == list(REGISTRY)
+    assert [option["value"] for option in options if "selected" in option] == [DEFAULTS["schedule"]]
+    for option in options:
+        assert option["within"][-1]["data-t-label"] == f"family.{REGISTRY[option['value']].family}"
+
+
+@pytest.mark.parametrize(("key", "text"), sorted(set(MARKED)), ids=[key for key, _ in sorted(set(MARKED))])
+def test_the_page_says_in_english_what_the_catalogue_says(key, text):
+    assert re.sub(r"\s+", " ", text or "").strip() == catalogue("en")[key]
+
+
+def test_every_number_shown_is_a_metric_by_its_name():
+    metrics = vars(pipesched.run().metrics)
+    shown = [e for e in PAGE if e["tag"] == "output" and "name" in e]
+    assert {e["name"] for e in shown} == {name for name, value in metrics.items() if not isinstance(value, tuple)}
+    for element in shown:
+        if "data-value" in element:
+            assert float(element["data-value"]) == metrics[element["name"]]
+
+
+def test_the_page_carries_the_library_s_version_and_the_first_schedule_s_source():
+    assert next(e for e in PAGE if e["tag"] == "html")["data-version"] == pipesched.__version__
+    assert next(e for e in PAGE if e.get("id") == "version")["text"] == pipesched.__version__
+    assert next(e for e in PAGE if e["tag"] == "cite")["text"] == REGISTRY[DEFAULTS["schedule"]].source
+
+
+def test_every_label_belongs_to_a_control_and_every_control_has_a_name():
+    ids = [e["id"] for e in PAGE if "id" in e]
+    assert len(ids) == len(set(ids))
+    labels = {e["for"] for e in PAGE if e["tag"] == "label" and "for" in e}
+    assert labels <= set(ids)
+    for control in PAGE:
+        if control["tag"] in ("input", "select") and control.get("type") != "hidden":
+            in_label = any(outer["tag"] == "label" for outer in control["within"])
+            assert in_label or control.get("id") in labels or "aria-label" in control, control
+
+
+def test_the_page_needs_no_inline_script_or_style_and_nothing_from_elsewhere():
+    for element in PAGE:
+        assert "style" not in element
+        assert not any(name.startswith("on") for name in element)
+        assert element["tag"] != "style"
+        assert element["tag"] != "script" or "src" in element
+        for name in ("src", "href", "srcset"):
+            assert not re.match(r"(\w+:)?/", element.get(name, "")), element

@@ -1,0 +1,265 @@
+"""Settings: what is accepted, what is refused, and that nothing is changed silently."""
+
+import os
+import subprocess
+import sys
+from dataclasses import fields, replace
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import pipesched
+from pipesched import Scenario, ScenarioError, run
+from pipesched.run import read
+from pipesched.scenario import DEFAULTS, SETTINGS
+from pipesched.schedules import REGISTRY
+from pipesched.words import LANGUAGES, sentence
+from scenarios import scenarios
+
+NUMBERS = [name for name, setting in SETTINGS.items() if setting.kind in ("whole", "number")]
+HOSTILE = [
+    "1e999999999",
+    "1e-999999999",
+    "9" * 100_000,
+    "0." + "3" * 100_000,
+    "1/" + "3" * 100_000,
+    "nan",
+    "inf",
+    "-inf",
+    "1/0",
+    "0x10",
+    "--1",
+    "1 2",
+    "many",
+    float("nan"),
+    float("inf"),
+    1e300,
+    10**5000,
+]
+
+
+def refusal(**settings):
+    with pytest.raises(ScenarioError) as caught:
+        Scenario(**settings)
+    return caught.value
+
+
+def test_the_first_view_is_three_devices_and_four_micro_batches_forward_only():
+    assert (Scenario().schedule, Scenario().devices, Scenario().micro_batches) == ("forward", 3, 4)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("1,5", Fraction(3, 2)),
+        ("1.5", Fraction(3, 2)),
+        (" 3/2 ", Fraction(3, 2)),
+        ("1/3", Fraction(1, 3)),
+        ("2e2", 200),
+        ("5.0", 5),
+        (0.1, Fraction(1, 10)),
+        (18.522, Fraction(18522, 1000)),
+        (1e-3, Fraction(1, 1000)),
+        (Fraction(2, 7), Fraction(2, 7)),
+    ],
+)
+def test_a_number_is_the_decimal_or_quotient_it_is_written_as(text, value):
+    read_back = Scenario(forward=text).forward
+    assert read_back == value
+    assert isinstance(read_back, int) == (value == int(value))
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("1,2.5,1", [1, "2.5", 1]),
+        ("1, 2.5, 1", [1, "2.5", 1]),
+        ("1;2,5;1", [1, "2.5", 1]),
+        ("1; 2,5; 1", [1, "2.5", 1]),
+        ("1,0 2,5 1,0", [1, "2.5", 1]),
+        ("1\t2.5\t1", [1, "2.5", 1]),
+        ("1\n2.5\n1\n", [1, "2.5", 1]),
+        ("1 ,2 , 3", [1, 2, 3]),
+        ((1, 2.5, "1"), [1, "2.5", 1]),
+        ([1, "5/2", 1], [1, "2.5", 1]),
+    ],
+)
+def test_a_list_is_read_with_any_usual_separator(text, values):
+    assert Scenario(devices=3, stage_times=text).stage_times == tuple(map(Fraction, values))
+
+
+@pytest.mark.parametrize("name", [name for name in NUMBERS if name != "slow_stage"])
+def test_limits_are_inclusive_and_nothing_is_clamped(name):
+    setting = SETTINGS[name]
+    assert getattr(Scenario(**{name: setting.low}), name) == setting.low
+    assert getattr(Scenario(**{name: setting.high}), name) == setting.high
+    beyond = Fraction(1, 10**6) if setting.kind == "number" else 1
+    for value in (setting.low - beyond, setting.high + beyond):
+        error = refusal(**{name: value})
+        assert error.field == name
+        assert (error.message.params["low"], error.message.params["high"]) == (setting.low, setting.high)
+
+
+@pytest.mark.parametrize("name", ["slow_stage", "stage_times"])
+def test_a_blank_optional_field_is_an_empty_one(name):
+    assert getattr(Scenario(**{name: " "}), name) is None
+
+
+def test_devices_go_to_64_and_micro_batches_to_1024():
+    assert SETTINGS["devices"][1:3] == (1, 64)
+    assert SETTINGS["micro_batches"][1:3] == (1, 1024)
+
+
+@pytest.mark.parametrize("value", HOSTILE, ids=lambda value: str(value)[:20] if not isinstance(value, int) else "int")
+@pytest.mark.parametrize("name", [*NUMBERS, "stage_times"])
+def test_hostile_numbers_are_refused_at_once_and_briefly(name, value):
+    error = refusal(**{name: [1, 1, value] if name == "stage_times" else value})
+    assert error.field == name
+    assert all(len(sentence(error.message, language)) < 300 for language in LANGUAGES)
+
+
+@pytest.mark.parametrize("text", ["1e9_9_9_9_9_9_9_9_9", "1E+0_9_9_9_9_9_9_9_9_9", "0.1e-9_9_9_9_9_9_9_9_9"])
+def test_no_spelling_of_a_huge_exponent_is_computed(text):
+    """In a process of its own: such a power would never end."""
+    program = "import sys; from pipesched import Scenario; Scenario(forward=sys.argv[1])"
+    path = {"PYTHONPATH": str(Path(pipesched.__file__).parents[1])}
+    answer = subprocess.run(
+        [sys.executable, "-c", program, text], capture_output=True, text=True, timeout=20, env=os.environ | path
+    )
+    assert "ScenarioError" in answer.stderr
+
+
+@pytest.mark.parametrize("name", [name for name in NUMBERS if SETTINGS[name].kind == "whole"])
+def test_a_count_is_whole(name):
+    assert refusal(**{name: "1.5"}).message.key == "error.whole"
+    assert getattr(Scenario(**{name: 1.0}), name) == 1
+
+
+@pytest.mark.parametrize("value", [None, "", [], object()])
+def test_what_is_no_number_is_refused(value):
+    assert refusal(devices=value).field == "devices"
+
+
+@pytest.mark.parametrize("value", [5, 2.5, object()])
+def test_what_is_no_list_is_refused(value):
+    assert refusal(stage_times=value).field == "stage_times"
+
+
+@pytest.mark.parametrize("value", [None, "", ()])
+def test_an_optional_setting_may_be_left_out(value):
+    scenario = Scenario(slow_stage=value, stage_times=value)
+    assert (scenario.slow_stage, scenario.stage_times) == (None, None)
+
+
+def test_the_slow_stage_is_the_middle_one_unless_named():
+    """One of three, two, one: a person counts from 1, and of an even number the first half's last."""
+    assert Scenario(devices=3, slow_factor=2).factors == (1, 2, 1)
+    assert Scenario(devices=4, slow_factor=2).factors == (1, 2, 1, 1)
+    assert Scenario(devices=1, slow_factor=2).factors == (2,)
+    assert Scenario(devices=3, slow_factor=2, slow_stage=3, stage_times="1;2;1.5").factors == (1, 2, 3)
+
+
+def test_a_slow_stage_that_is_not_there_is_refused_with_the_limits_that_hold():
+    error = refusal(devices=3, slow_stage=4)
+    assert (error.field, error.message.params["low"], error.message.params["high"]) == ("slow_stage", 1, 3)
+    assert refusal(slow_stage=0).field == "slow_stage"
+    assert Scenario(devices=3, slow_stage=3).slow_stage == 3
+
+
+def test_an_unknown_schedule_is_refused_with_those_there_are():
+    with pytest.raises(ScenarioError) as caught:
+        run(schedule="zigzag")
+    assert all(name in str(caught.value) for name in ("zigzag", *REGISTRY))
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"devices": 3, "stage_times": "1,2"},
+        {"devices": 3, "stage_times": "1,2,3,4"},
+        {"devices": 64, "stage_times": "1"},
+        {"devices": 2, "stage_times": ",".join(["1"] * 65)},
+        {"devices": 4, "slow_stage": 4, "stage_times": "1,2"},
+        {"devices": 3, "slow_stage": 9},
+        {"devices": 2, "stage_times": "1/3, 0.001, 7"},
+    ],
+)
+def test_every_repair_that_is_offered_works(settings):
+    error = refusal(**settings)
+    assert error.repairs
+    for repair in error.repairs:
+        Scenario(**{**settings, **repair})
+
+
+@given(scenarios())
+def test_changed_settings_make_the_same_scenario_again(scenario):
+    assert Scenario(**scenario.changed()) == scenario
+    assert Scenario(**scenario.settings()) == scenario
+    assert Scenario.read(scenario.changed()) == (scenario, [])
+    assert eval(repr(scenario)) == scenario
+    assert hash(Scenario(**scenario.changed())) == hash(scenario)
+
+
+@pytest.mark.parametrize("text", ["549755813889/549755813888", "1234567890123456789/1111111111111111111"])
+def test_a_long_number_reads_back_as_the_same(text):
+    scenario = Scenario(forward=text, stage_times=[text, 1, 1])
+    assert Scenario(**scenario.changed()) == scenario
+
+
+@pytest.mark.parametrize("text", ["1.37125948163507281949", "1234567890123456789/1111111111111111111"])
+def test_a_number_that_was_accepted_stays_acceptable(text):
+    scenario = Scenario(forward=text)
+    assert Scenario.read({"forward": text}) == (scenario, [])
+    assert replace(scenario, devices=4).forward == scenario.forward
+
+
+def test_defaults_are_left_out_of_what_changed():
+    assert Scenario().changed() == {}
+    assert Scenario(devices="3", slow_factor="1.0").changed() == {}
+    assert Scenario(forward="1,5").changed() == {"forward": "1.5"}
+
+
+def test_reading_a_link_replaces_only_what_cannot_be_used_and_reports_each():
+    link = {"devices": "65", "micro_batches": "8", "forward": "fast", "colour": "red", "comm": "0,5"}
+    scenario, errors = Scenario.read(link)
+    assert scenario == Scenario(micro_batches=8, comm="0.5")
+    assert sorted(error.field for error in errors) == ["colour", "devices", "forward"]
+    assert all(error.field in link for error in errors)
+
+
+def test_reading_a_link_reports_fields_that_do_not_fit_together():
+    scenario, errors = Scenario.read({"devices": "2", "stage_times": "1,2,3", "slow_stage": "3"})
+    assert scenario == Scenario(devices=2)
+    assert sorted(error.field for error in errors) == ["slow_stage", "stage_times"]
+
+
+def test_reading_a_link_with_an_unknown_schedule_runs_the_default():
+    result, errors = read({"schedule": "zigzag", "devices": "4", "forward": "1.5"})
+    assert result.scenario == Scenario(devices=4, forward="1.5")
+    assert [error.field for error in errors] == ["schedule"]
+
+
+TYPED = st.one_of(st.text("0123456789.,;/-+_eE xż", max_size=12), st.integers(), st.none())
+
+
+@given(st.dictionaries(st.sampled_from(list(SETTINGS)), TYPED))
+def test_reading_anything_gives_a_scenario_that_differs_only_where_it_says_so(values):
+    scenario, errors = Scenario.read(values)
+    reported = {error.field for error in errors}
+    for item in fields(Scenario):
+        if item.name not in values or item.name in reported:
+            assert getattr(scenario, item.name) == DEFAULTS[item.name]
+    assert reported <= set(values)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_refusal_names_field_value_and_limits(language):
+    error = refusal(micro_batches=2000)
+    text = sentence(error.message, language)
+    label = sentence(error.message._replace(key="field.micro_batches"), language)
+    assert text.startswith(label)
+    assert "1\u202f024" in text or "1024" in text
+    assert "2000" in text
