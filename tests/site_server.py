@@ -1,0 +1,76 @@
+"""A built folder goes in, a plain static host comes out, with the faults that real hosts have."""
+
+import http.server
+import threading
+import urllib.parse
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+STRICT = (
+    "default-src 'self'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self'; object-src 'none'; base-uri 'none'"
+)
+
+
+class Fault(NamedTuple):
+    """What the host answers for a file instead: another type, another body, nothing at all (``hang``)."""
+
+    type: str | None = None
+    body: bytes | None = None
+    status: int = 200
+    hang: bool = False
+
+
+class Handler(http.server.SimpleHTTPRequestHandler):
+    """Serve the folder under ``server.prefix``, with the policy and the faults of the server."""
+
+    def do_GET(self) -> None:
+        fault = next((fault for end, fault in self.server.faults.items() if self.path.endswith(end)), Fault())
+        self.server.asked.append(self.path)
+        self.type = fault.type
+        if fault.hang:
+            self.server.over.wait(60)
+        elif fault.body is not None or fault.status != 200:
+            self.send_response(fault.status)
+            self.send_header("Content-Type", fault.type or "text/html")
+            self.send_header("Content-Length", str(len(fault.body or b"")))
+            self.end_headers()
+            self.wfile.write(fault.body or b"")
+        else:
+            super().do_GET()
+
+    def translate_path(self, path: str) -> str:
+        return super().translate_path("/" + urllib.parse.unquote(path).removeprefix(self.server.prefix))
+
+    def guess_type(self, path: str) -> str:
+        return self.type or super().guess_type(path)
+
+    def end_headers(self) -> None:
+        if self.server.policy:
+            self.send_header("Content-Security-Policy", self.server.policy)
+        self.send_header("Cache-Control", "no-store")
+        super().end_headers()
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+@contextmanager
+def serving(
+    folder: Path, *, prefix: str = "/", policy: str = STRICT, faults: dict[str, Fault] | None = None
+) -> Iterator[http.server.ThreadingHTTPServer]:
+    """Serve ``folder`` while the block runs; ``server.url`` is the page, ``server.asked`` what was asked for."""
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), partial(Handler, directory=str(folder)))
+    server.daemon_threads = True
+    server.prefix, server.policy, server.faults = prefix, policy, faults or {}
+    server.asked, server.over = [], threading.Event()
+    server.url = f"http://127.0.0.1:{server.server_address[1]}{urllib.parse.quote(prefix)}"
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield server
+    finally:
+        server.over.set()
+        server.shutdown()
+        server.server_close()

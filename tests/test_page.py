@@ -1,0 +1,347 @@
+"""The page in a real Chromium with real Pyodide: what a learner does, and what a host can do to it."""
+
+import json
+import re
+import zipfile
+from collections.abc import Iterator
+
+import pytest
+
+from pipesched import run
+from site_server import STRICT, Fault, serving
+
+pytestmark = pytest.mark.browser
+READY = "html[data-state=ready]"
+PATIENCE = 90_000  # ms; a machine that is busy takes a while to start Python
+
+
+class Visit:
+    """A page that was opened: what it shows, and what it complained of."""
+
+    def __init__(self, chromium, url, **context):
+        self.context = chromium.new_context(**{"locale": "en-US", "viewport": {"width": 1280, "height": 900}} | context)
+        self.page = self.context.new_page()
+        self.page.set_default_timeout(PATIENCE)
+        self.complaints, self.requests = [], []
+        self.page.on("console", lambda message: message.type == "error" and self.complaints.append(message.text))
+        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        self.page.on("request", lambda request: self.requests.append(request.url))
+        self.page.goto(url)
+
+    def ready(self):
+        self.page.wait_for_selector(READY)
+        self.page.wait_for_selector("#chart svg")
+        return self
+
+    def number(self, name):
+        return float(self.page.get_attribute(f"output[name={name}]", "data-value"))
+
+    def shows(self, **numbers):
+        """Wait until the page shows these numbers."""
+        for name, value in numbers.items():
+            self.page.wait_for_selector(f'output[name={name}][data-value="{value}"]', state="attached")
+
+    def set(self, name, value):
+        self.page.fill(f"[name={name}]", str(value))
+        self.page.dispatch_event(f"[name={name}]", "change")
+
+    def queue(self, stage):
+        return int(self.page.get_attribute(f'output[data-queue="{stage}"]', "data-value"))
+
+
+@pytest.fixture(scope="module")
+def server(site) -> Iterator[object]:
+    with serving(site) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def shared(chromium, server) -> Iterator[Visit]:
+    """One page for all that do not mind what the one before did; Python starts once."""
+    visit = Visit(chromium, server.url).ready()
+    yield visit
+    visit.context.close()
+
+
+@pytest.fixture
+def visit(shared, server) -> Visit:
+    """The shared page, back at the first view, in English, with a history of its own."""
+    shared.page.evaluate("history.pushState(null, '', location.pathname); dispatchEvent(new PopStateEvent('popstate'))")
+    shared.page.evaluate("document.querySelectorAll('.notice button').forEach((close) => close.click())")
+    shared.page.click("[data-language=en]")
+    shared.shows(makespan=6, sequential_makespan=12)
+    shared.page.wait_for_function("document.querySelector('#chart svg').dataset.end === '6'")
+    shared.page.click("#first")
+    return shared
+
+
+@pytest.fixture
+def opened(chromium) -> Iterator[object]:
+    """Open pages of their own; they are closed at the end."""
+    visits = []
+
+    def open_page(url, **context) -> Visit:
+        visits.append(Visit(chromium, url, **context))
+        return visits[-1]
+
+    yield open_page
+    for visit in visits:
+        visit.context.close()
+
+
+@pytest.mark.parametrize("width", [360, 1280])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_chart_stands_there_with_scripts_off(opened, server, width, scheme):
+    size = {"width": width, "height": 800}
+    visit = opened(server.url, java_script_enabled=False, viewport=size, color_scheme=scheme)
+    image = visit.page.locator("#chart img")
+    assert image.is_visible()
+    assert image.bounding_box()["height"] > 100
+    assert visit.page.inner_text("output[name=makespan]") == "6"
+
+
+def test_first_view_is_12_6_and_3(visit):
+    assert [visit.number(name) for name in ("sequential_makespan", "makespan", "first_output")] == [12, 6, 3]
+    assert "4 + 3 − 1 = 6" in visit.page.inner_text("#textbook")
+    assert visit.page.locator("g.op").count() == 12
+
+
+def test_chart_is_the_one_python_draws(visit):
+    drawn = visit.page.evaluate(
+        "[...document.querySelectorAll('g.op')].map(({dataset: d}) => [d.op, d.device, d.start, d.end])"
+    )
+    assert drawn == [[str(i.op), str(i.device), str(i.start), str(i.end)] for i in run().timeline.intervals]
+
+
+def test_one_micro_batch_gains_nothing(visit):
+    visit.page.focus("input[type=range][data-for=micro_batches]")
+    visit.page.keyboard.press("Home")
+    visit.shows(makespan=3, sequential_makespan=3, speedup=1)
+
+
+def test_a_drag_lands_on_its_last_value(visit):
+    slider = visit.page.locator("input[type=range][data-for=micro_batches]")
+    box = slider.bounding_box()
+    visit.page.mouse.move(box["x"] + 20, box["y"] + box["height"] / 2)
+    visit.page.mouse.down()
+    for step in range(30):
+        visit.page.mouse.move(box["x"] + 20 + step * 3, box["y"] + box["height"] / 2)
+    visit.page.mouse.up()
+    asked = int(visit.page.input_value("[name=micro_batches]"))
+    assert asked > 10
+    visit.shows(makespan=asked + 2)
+
+
+def test_slow_stage_makes_the_queue_stand_before_stage_2(visit):
+    visit.page.check("#slow")
+    visit.shows(makespan=10, sequential_makespan=16)
+    longest = 0
+    for _ in range(12):
+        visit.page.click("#ahead")
+        visit.page.wait_for_timeout(60)
+        assert visit.queue(2) == 0
+        longest = max(longest, visit.queue(1))
+    assert longest == 2  # F3 and F4 both stand there from 4 to 5
+    assert "does not apply" in visit.page.inner_text("#textbook")
+
+
+def test_stepping_reaches_the_end_and_comes_back(visit):
+    seen = [0.0]
+    while seen[-1] < 6:
+        visit.page.click("#ahead")
+        visit.page.wait_for_function(f"Number(document.querySelector('#clock').dataset.value) > {seen[-1]}")
+        seen.append(float(visit.page.get_attribute("#clock", "data-value")))
+    assert seen == [0, 1, 2, 3, 4, 5, 6]
+    assert visit.page.locator("#moment .device.done").count() == 3
+    visit.page.click("#back")
+    visit.page.wait_for_selector('#clock[data-value="5"]')
+    assert "Device 3 runs forward of micro-batch 4" in visit.page.inner_text("#moment")
+
+
+def test_playing_moves_and_can_be_paused(visit):
+    visit.page.click("#play")
+    visit.page.wait_for_function("Number(document.querySelector('#time').value) > 0.3")
+    visit.page.click("#play")
+    stopped = visit.page.input_value("#time")
+    visit.page.wait_for_timeout(200)
+    assert visit.page.input_value("#time") == stopped
+
+
+def test_pointing_at_a_gap_says_what_it_waited_for(visit):
+    box = visit.page.locator('[data-gap=waits][data-device="2"]').bounding_box()
+    visit.page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    visit.page.wait_for_function("document.querySelector('#spot').textContent.includes('Device 3 waits from 0 to 2')")
+    assert "forward of micro-batch 1 on stage 2" in visit.page.inner_text("#spot")
+
+
+def test_keyboard_walks_the_chart(visit):
+    visit.page.focus("#chart")
+    visit.page.keyboard.press("ArrowDown")
+    visit.page.wait_for_function("document.querySelector('#spot').textContent.startsWith('Device 2')")
+    visit.page.keyboard.press("ArrowRight")
+    visit.page.wait_for_function("document.querySelector('#spot').textContent.includes('Device 2, 1 to 2')")
+
+
+@pytest.mark.parametrize("schedule", ["gpipe", "1f1b"])
+def test_training_with_4_devices_and_8_micro_batches_takes_33(visit, schedule):
+    visit.page.select_option("#schedule", schedule)
+    visit.set("devices", 4)
+    visit.set("micro_batches", 8)
+    visit.shows(makespan=33)
+    peaks = visit.page.locator("#per-device output[name=peak_activations]").all_inner_texts()
+    assert peaks == (["8"] * 4 if schedule == "gpipe" else ["4", "3", "2", "1"])
+
+
+def test_address_holds_the_scenario_and_back_undoes_a_change(visit):
+    visit.set("micro_batches", 9)
+    visit.shows(makespan=11)
+    visit.set("devices", 5)
+    visit.shows(makespan=13)
+    assert visit.page.evaluate("location.hash") == "#devices=5&micro_batches=9"
+    visit.page.go_back()
+    visit.shows(makespan=11)
+    assert visit.page.input_value("[name=devices]") == "3"
+    visit.page.go_back()
+    visit.shows(makespan=6)
+
+
+def test_wrong_input_is_named_where_it_was_typed_and_stays(visit):
+    visit.page.click("#more summary")
+    visit.set("stage_times", "1; 2,5")
+    error = visit.page.wait_for_selector("#error-stage_times")
+    assert "2 numbers" in error.inner_text()
+    assert visit.page.input_value("[name=stage_times]") == "1; 2,5"
+    assert visit.number("makespan") == 6
+    visit.page.click("#error-stage_times button >> nth=0")
+    visit.shows(makespan=11, sequential_makespan=14)
+
+
+def test_polish_has_its_plural_forms_and_decimal_comma(visit):
+    visit.page.click("[data-language=pl]")
+    visit.page.wait_for_selector("text=czas bez nakładania pracy")
+    visit.page.wait_for_function(
+        "document.querySelector('#moment').textContent.includes('3 porcje jeszcze nie weszły')"
+    )
+    visit.set("micro_batches", 6)
+    visit.page.wait_for_function(
+        "document.querySelector('#moment').textContent.includes('5 porcji jeszcze nie weszło')"
+    )
+    visit.page.check("#slow")
+    visit.set("slow_factor", "1,5")
+    visit.shows(makespan=11)
+    assert "2,1818" not in visit.page.inner_text("#numbers")
+    assert re.search(r"\d,\d", visit.page.inner_text("#numbers"))
+    assert visit.page.evaluate("document.documentElement.lang") == "pl"
+
+
+def test_every_operation_is_in_the_table(visit):
+    visit.page.click("#table summary")
+    visit.page.wait_for_function("document.querySelectorAll('#table tbody tr').length === 12")
+
+
+def test_nothing_is_asked_of_another_host_and_nothing_is_complained_of(shared, server):
+    assert all(url.startswith(server.url) or url.startswith(("data:", "blob:")) for url in shared.requests)
+    assert shared.complaints == []
+
+
+def test_a_shared_link_opens_its_scenario_and_names_what_it_gets_wrong(opened, server):
+    visit = opened(server.url + "#micro_batches=abc&devices=4&colour=red&slow_factor=2").ready()
+    visit.shows(makespan=11)
+    notices = visit.page.locator(".notice")
+    assert notices.count() == 2
+    text = " ".join(notices.all_inner_texts())
+    assert "Micro-batches" in text and "abc" in text and "colour" in text
+    notices.locator("button").first.click()
+    assert notices.count() == 1
+    assert visit.page.input_value("[name=micro_batches]") == "4"
+
+
+def test_polish_comes_from_the_address_or_the_browser(opened, server):
+    assert opened(server.url + "?lang=pl").page.wait_for_selector("text=Warstwy modelu są rozłożone")
+    assert opened(server.url, locale="pl-PL").page.wait_for_selector("text=Warstwy modelu są rozłożone")
+
+
+@pytest.mark.parametrize("width", [320, 390])
+def test_a_phone_shows_everything_without_scrolling_sideways(opened, server, width):
+    visit = opened(
+        server.url + "?lang=pl#schedule=1f1b&devices=4&micro_batches=8", viewport={"width": width, "height": 800}
+    )
+    visit.ready().shows(makespan=33)
+    assert visit.page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_strict_policy_sub_path_with_a_space_and_wrong_wasm_type_are_no_hindrance(opened, site):
+    faults = {"pyodide.asm.wasm": Fault(type="text/plain")}
+    with serving(site, prefix="/a/b c/", policy=STRICT, faults=faults) as server:
+        visit = opened(server.url).ready()
+        visit.set("micro_batches", 7)
+        visit.shows(makespan=9)
+        assert visit.complaints == []
+
+
+HTML = b"<!doctype html><title>Log in</title>"
+
+
+@pytest.mark.parametrize(
+    ("cause", "faults", "policy"),
+    [
+        ("missing", {"pyodide.asm.wasm": Fault(status=404)}, STRICT),
+        ("missing", {"manifest.json": Fault(status=404)}, STRICT),
+        ("html", {"pyodide.asm.wasm": Fault(type="application/wasm", body=HTML)}, STRICT),
+        ("html", {"pipesched.zip": Fault(type="text/html", body=HTML)}, STRICT),
+        ("broken", {"pyodide.asm.wasm": Fault(type="application/wasm", body=b"\0asm\1\0\0\0")}, STRICT),
+        ("no_worker", {"worker.js": Fault(status=404)}, STRICT),
+        ("blocked", {}, STRICT.replace(" 'wasm-unsafe-eval'", "")),
+        ("stalled", {"python_stdlib.zip": Fault(hang=True)}, STRICT),
+    ],
+)
+def test_a_load_that_cannot_end_well_ends_in_a_named_error_and_a_retry(opened, site, cause, faults, policy):
+    with serving(site, faults=faults, policy=policy) as server:
+        page = opened(server.url).page
+        page.wait_for_selector(f"html[data-state=failed][data-failure={cause}]", timeout=40_000)
+        page.wait_for_selector("#status button")
+        assert "cannot start" in page.inner_text("#status")
+        assert page.locator("#chart img").is_visible()
+
+
+def test_retry_starts_what_failed_before(opened, site):
+    with serving(site, faults={"pyodide.asm.wasm": Fault(status=503)}) as server:
+        visit = opened(server.url)
+        visit.page.wait_for_selector("html[data-state=failed]")
+        server.faults.clear()
+        visit.page.click("#status button")
+        visit.ready().shows(makespan=6)
+
+
+def test_a_python_error_is_shown_and_the_next_change_works(opened, site, tmp_path):
+    broken = tmp_path / "pipesched.zip"
+    with zipfile.ZipFile(site / "static/vendor/pipesched.zip") as whole, zipfile.ZipFile(broken, "w") as changed:
+        for name in whole.namelist():
+            code = whole.read(name)
+            if name == "pipesched/web.py":
+                code = code.replace(
+                    b"asked = json.loads(request)", b"asked = json.loads(request); 1 / (13 != trip(asked))"
+                )
+                code += b"\n\ndef trip(asked):\n    return int(asked['settings'].get('micro_batches', 0))\n"
+            changed.writestr(name, code)
+    manifest = json.loads((site / "static/vendor/manifest.json").read_text())
+    manifest["files"]["pipesched.zip"]["size"] = broken.stat().st_size
+    faults = {
+        "pipesched.zip": Fault(type="application/zip", body=broken.read_bytes()),
+        "manifest.json": Fault(type="application/json", body=json.dumps(manifest).encode()),
+    }
+    with serving(site, faults=faults) as server:
+        visit = opened(server.url).ready()
+        visit.set("micro_batches", 13)
+        notice = visit.page.wait_for_selector(".notice[data-key=python]")
+        assert "ZeroDivisionError" in notice.inner_text()
+        visit.set("micro_batches", 12)
+        visit.shows(makespan=14)
+        assert visit.page.locator(".notice[data-key=python]").count() == 0
+
+
+def test_the_largest_scenario_does_not_hang(opened, server):
+    visit = opened(server.url + "#schedule=1f1b&devices=64&micro_batches=1024").ready()
+    visit.shows(makespan=(1024 + 63) * 3)
+    visit.set("devices", 2)
+    visit.shows(makespan=(1024 + 1) * 3)
