@@ -2,8 +2,10 @@
 
 import ast
 import doctest
+import os
 import pkgutil
 import re
+import subprocess
 import sys
 from html.parser import HTMLParser
 from importlib import import_module
@@ -12,6 +14,7 @@ from pathlib import Path
 import pytest
 
 import pipesched
+from pipesched.ink import PALETTES
 from pipesched.scenario import DEFAULTS, SETTINGS
 from pipesched.schedules import FAMILIES, REGISTRY
 from pipesched.words import catalogue
@@ -199,3 +202,31 @@ def test_the_page_needs_no_inline_script_or_style_and_nothing_from_elsewhere():
         assert element["tag"] != "script" or "src" in element
         for name in ("src", "href", "srcset"):
             assert not re.match(r"(\w+:)?/", element.get(name, "")), element
+
+
+def test_the_readme_s_commands_and_python_run():
+    """Those that end by themselves; `python3 app` and `python3 tests` are what runs this."""
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    commands = re.findall(r"^python3 (app (?:run|list)[^#\n]*)", readme, re.MULTILINE)
+    assert len(commands) == 3
+    (program,) = re.findall(r"```python\n(import pipesched\n.*?)```", readme, re.DOTALL)
+    calls = [[sys.executable, *command.split()] for command in commands] + [[sys.executable, "-c", program]]
+    for call in calls:
+        answer = subprocess.run(call, cwd=ROOT, capture_output=True, text=True, env=os.environ | {"PYTHONPATH": "app"})
+        assert answer.returncode == 0 and answer.stdout, answer.stderr
+    assert "python3 app " in readme and "python3 tests" in readme
+
+
+def test_page_and_drawing_have_the_same_colours():
+    sheet = (ROOT / "static/css/page.css").read_text(encoding="utf-8")
+    for palette in PALETTES.values():
+        for kind in "FB":
+            ink = palette.kinds[kind]
+            assert f"--{kind}: {ink.fill}; --{kind}-line: {ink.outline}; --{kind}-text: {ink.text};" in sheet
+        assert f"--gap: {palette.gap}; --gap-line: {palette.gap_line};" in sheet
+
+
+def test_the_version_stands_in_one_place_and_the_page_repeats_it():
+    page = (ROOT / "index.html").read_text(encoding="utf-8")
+    assert f'data-version="{pipesched.__version__}"' in page
+    assert f'<span id="version">{pipesched.__version__}</span>' in page

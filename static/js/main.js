@@ -26,18 +26,18 @@ const speaking = speak(language).then(
 );
 
 const form = new Form(/** @type {HTMLFormElement} */ (part("scenario")), { changed: (settled) => simulate(form.settings, settled ? "push" : "replace") });
-const chart = new Chart(part("chart"), { pointed, resized: () => simulate(shown, "keep") });
+const chart = new Chart(part("chart"), { pointed, resized: redraw });
 const steps = new Steps(part("steps"), {
   ask: (time) => ask("moment", { time }),
   moved: (time) => chart.play(time),
 });
 const simulator = new Simulator({ progress, ready, failed });
 
-/** Ask about the scenario on the page. Resolves with null where a newer question took its place, or Python failed.
- * @param {string} kind @param {object} details @param {object} [settings] */
-async function ask(kind, details, settings = shown) {
+/** Ask about the scenario on the page. Resolves with null where a newer question of its lane took its place, or Python
+ * failed. @param {string} kind @param {object} details @param {object} [settings] @param {string} [lane] */
+async function ask(kind, details, settings = shown, lane = kind) {
   try {
-    return await simulator.ask(kind, { settings, lang: current(), theme: theme(), ...details });
+    return await simulator.ask(lane, { do: kind, settings, lang: current(), theme: theme(), ...details });
   } catch (error) {
     notify(say("page.python_error", { text: /** @type {Error} */ (error).message }), "python");
     return null;
@@ -45,7 +45,7 @@ async function ask(kind, details, settings = shown) {
 }
 
 /** Simulate `settings` and show the result; where they cannot be used, say so at the field and keep the chart.
- * @param {object} settings @param {"push" | "replace" | "keep"} address */
+ * @param {object} settings @param {"push" | "replace"} address */
 async function simulate(settings, address) {
   const answer = await ask("run", { width: chart.width }, settings);
   if (!answer) return;
@@ -53,7 +53,6 @@ async function simulate(settings, address) {
   if (answer.problems.length) return;
   dismiss("python");
   show(answer);
-  if (address === "keep") return;
   const there = link(answer.changed);
   if (there !== location.pathname + location.search + location.hash) {
     // A drag makes one entry: it is pushed when the handle first moves, and follows the handle from then on.
@@ -61,6 +60,14 @@ async function simulate(settings, address) {
     else history.replaceState(null, "", there);
   }
   settled = address === "push";
+}
+
+/** Draw the same scenario for another width, language or theme; what a person is about to change goes first. */
+async function redraw() {
+  const before = shown;
+  if (!page.dataset.shown) return;
+  const answer = await ask("run", { width: chart.width }, before, "redraw");
+  if (answer && shown === before) show(answer);
 }
 
 /** Read the address: what it gets wrong is named in a notice, and the default stands in. */
@@ -87,6 +94,7 @@ function link(changed) {
 /** @param {any} answer */
 function show(answer) {
   shown = answer.settings;
+  page.dataset.shown = answer.settings.schedule;
   chart.draw(answer.svg);
   for (const { name, value, text } of answer.numbers) {
     const output = /** @type {HTMLOutputElement | null} */ (document.querySelector(`output[name=${name}]`));
@@ -99,7 +107,6 @@ function show(answer) {
   part("limits").querySelector("ul")?.replaceChildren(...answer.limits.map(item));
   part("about").replaceChildren(`${answer.about.idea} `, Object.assign(document.createElement("cite"), { textContent: answer.about.source }));
   form.disable(answer.unused);
-  page.classList.toggle("training", answer.settings.schedule !== "forward");
   clearTimeout(quiet);
   quiet = setTimeout(() => (part("summary").textContent = answer.summary), QUIET);
   if (/** @type {HTMLDetailsElement} */ (part("table")).open) table();
@@ -225,7 +232,7 @@ async function changeLanguage(language) {
   for (const choice of document.querySelectorAll("[data-language]")) {
     choice.setAttribute("aria-current", String(choice.getAttribute("data-language") === language));
   }
-  if (page.dataset.state === "ready") simulate(shown, "keep");
+  redraw();
 }
 
 part("languages").addEventListener("click", (event) => {
@@ -239,10 +246,10 @@ part("table").addEventListener("toggle", () => /** @type {HTMLDetailsElement} */
 for (const [id, way] of /** @type {[string, 1 | -1][]} */ ([["zoom-in", 1], ["zoom-out", -1]])) {
   part(id).addEventListener("click", () => {
     chart.magnify(way);
-    simulate(shown, "keep");
+    redraw();
   });
 }
 addEventListener("popstate", open);
-matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => simulate(shown, "keep"));
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => redraw());
 if (query.get("theme")) page.dataset.theme = theme();
 speaking.then(open);

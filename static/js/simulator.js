@@ -1,6 +1,6 @@
 // @ts-check
 // A question goes in, a promise of its answer comes out. Python runs in a worker; one question is with it at a time,
-// and of several of the same kind that wait only the newest is ever asked, so a drag queues no stale work and its
+// and of several that wait in the same lane only the newest is ever asked, so a drag queues no stale work and its
 // last value always lands.
 
 const SILENCE = 15_000; // ms without a byte, or without the next stage of the start, before we call it stalled
@@ -8,7 +8,7 @@ const START = 90_000; // ms that starting Python may take once everything is loa
 
 /** @typedef {{cause: string, file?: string, status?: number, text?: string, seconds?: number}} Failure */
 /** @typedef {{stage: string, done?: number, total?: number}} Progress */
-/** @typedef {{kind: string, text: string, resolve: (answer: any) => void, reject: (error: Error) => void}} Question */
+/** @typedef {{lane: string, text: string, resolve: (answer: any) => void, reject: (error: Error) => void}} Question */
 
 export class Simulator {
   /** @param {{progress: (p: Progress) => void, ready: () => void, failed: (f: Failure) => void}} listener */
@@ -46,12 +46,12 @@ export class Simulator {
     this.worker = undefined;
   }
 
-  /** Ask Python; resolves with its answer, or with null when a newer question of the same kind took its place.
-   * @param {string} kind @param {object} question @returns {Promise<any>} */
-  ask(kind, question) {
-    this.waiting.get(kind)?.resolve(null);
+  /** Ask Python; resolves with its answer, or with null when a newer question in the same lane took its place.
+   * @param {string} lane @param {object} question @returns {Promise<any>} */
+  ask(lane, question) {
+    this.waiting.get(lane)?.resolve(null);
     return new Promise((resolve, reject) => {
-      this.waiting.set(kind, { kind, text: JSON.stringify({ do: kind, ...question }), resolve, reject });
+      this.waiting.set(lane, { lane, text: JSON.stringify(question), resolve, reject });
       this.next();
     });
   }
@@ -60,7 +60,7 @@ export class Simulator {
     if (!this.ready || this.asked) return;
     const [question] = this.waiting.values();
     if (!question) return;
-    this.waiting.delete(question.kind);
+    this.waiting.delete(question.lane);
     this.asked = question;
     this.worker?.postMessage(question.text);
   }

@@ -21,6 +21,7 @@ export class Steps {
     this.events = 1;
     /** @type {Moment | null} */
     this.moment = null;
+    this.last = Promise.resolve();
     /** @param {string} id */
     const part = (id) => /** @type {HTMLElement} */ (section.querySelector(`#${id}`));
     this.slider = /** @type {HTMLInputElement} */ (part("time"));
@@ -32,7 +33,10 @@ export class Steps {
     this.button.addEventListener("click", () => this.toggle(!this.playing));
     /** @type {Record<string, () => number>} */
     const targets = { first: () => 0, back: () => this.moment?.previous ?? 0, ahead: () => this.moment?.next ?? 0, last: () => this.end };
-    for (const [id, target] of Object.entries(targets)) part(id).addEventListener("click", () => this.jump(target()));
+    for (const [id, target] of Object.entries(targets)) {
+      // One after another: where a step leads is known only when the one before it has been answered.
+      part(id).addEventListener("click", () => (this.last = this.last.then(() => this.jump(target()))));
+    }
   }
 
   /** A new schedule is shown: it ends at `end` and has about `events` moments at which something changes.
