@@ -132,7 +132,7 @@ def locate(root: Path, url: str) -> Path | None:
         parts = ["index.html"]
     if parts != ["index.html"] and parts[0] != "static":
         return None
-    if any(not part or part.startswith(".") or set(part) & set('\\:\0') for part in parts):
+    if any(not part or part.startswith(".") or set(part) & set("\\:\0") for part in parts):
         return None
     path = root.joinpath(*parts).resolve()
     return path if path.is_relative_to((root / parts[0]).resolve()) and path.is_file() else None

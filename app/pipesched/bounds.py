@@ -17,14 +17,15 @@ from pipesched.scenario import Scenario
 class Formula(NamedTuple):
     """``symbols`` (mathematics, the same in every language) is ``relation`` the makespan; ``ticks`` is its value.
 
-    ``terms`` are the symbols with the numbers put in, as (text or ticks) parts; ``source`` says where it is from.
+    ``terms`` are the symbols with the numbers put in, as parts (text or ticks); ``source`` is the paper, or says where
+    else it comes from.
     """
 
     relation: Literal["equals", "at_most"]
     symbols: str
     terms: tuple[str | int, ...]
     ticks: int
-    source: str
+    source: str | Message
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,7 @@ class Theory:
 
 
 GPIPE = "GPipe (arXiv 1811.06965) s2.3"
-FLOW_SHOP = "permutation flow shop with identical jobs; attained, because every stage serves in order of arrival"
+MEGATRON = "Megatron-LM (arXiv 2104.04473) s2.2.1"
 
 
 @dataclass(frozen=True)
@@ -98,7 +99,7 @@ def _forward(p: _Pipe) -> Formula:
         return Formula("equals", "(M + K − 1) · f", _steps(p, p.f[0]), (p.M + p.K - 1) * p.f[0], GPIPE)
     ticks = sum(p.f) + (p.K - 1) * p.c + (p.M - 1) * max(p.f)
     terms = (sum(p.f), *_hops(p, 1), f" + ({p.M} − 1) · ", max(p.f))
-    return Formula("equals", f"Σ f{_hop_symbols(p, 1)} + (M − 1) · max f", terms, ticks, FLOW_SHOP)
+    return Formula("equals", f"Σ f{_hop_symbols(p, 1)} + (M − 1) · max f", terms, ticks, Message("source.flow_shop"))
 
 
 def _sequential(p: _Pipe) -> Formula:
@@ -120,7 +121,7 @@ def _gpipe(p: _Pipe) -> Formula:
     ticks = sum(p.f) + sum(p.b) + 2 * (p.K - 1) * p.c + (p.M - 1) * (max(p.f) + max(p.b))
     terms = (sum(p.f) + sum(p.b), *_hops(p, 2), f" + ({p.M} − 1) · (", max(p.f), " + ", max(p.b), ")")
     symbols = f"Σ (f + b){_hop_symbols(p, 2)} + (M − 1) · (max f + max b)"
-    return Formula("equals", symbols, terms, ticks, FLOW_SHOP)
+    return Formula("equals", symbols, terms, ticks, Message("source.flow_shop"))
 
 
 def _1f1b(p: _Pipe) -> Formula:
@@ -130,12 +131,11 @@ def _1f1b(p: _Pipe) -> Formula:
     round_trips = (p.K - 1) + (p.M - 1) - ceil(Fraction(p.M - 1, p.K))
     ticks = (p.M + p.K - 1) * (p.f[0] + p.b[0]) + 2 * p.c * round_trips
     symbols, terms = "(M + K − 1) · (f + b)", _steps(p, p.f[0], p.b[0])
-    source = "Megatron-LM (arXiv 2104.04473) s2.2.1"
     if p.c:
         symbols += " + 2c · (K − 1 + M − 1 − ⌈(M − 1) / K⌉)"
         terms = (*terms, " + 2 · ", p.c, f" · {round_trips}")
-        source += "; the latency term is ours, checked against simulation for every M, K and c"
-    return Formula("equals", symbols, terms, ticks, source)
+        return Formula("equals", symbols, terms, ticks, Message("source.latency", {"paper": MEGATRON}))
+    return Formula("equals", symbols, terms, ticks, MEGATRON)
 
 
 def _lower_bound(p: _Pipe) -> Formula:
@@ -151,7 +151,7 @@ def _lower_bound(p: _Pipe) -> Formula:
         loop = sum(p.f[s + 1 :]) + sum(p.b[s + 1 :]) + 2 * (p.K - 1 - s) * p.c
         best = max(best, ends + p.M * (f + b), ends + f + loop + p.M * b, ends + p.M * f + loop + b)
     symbols = "max over s of: head + M (f + b) + tail, head + f + loop + M b + tail, head + M f + loop + b + tail"
-    return Formula("at_most", symbols, (best,), best, "lower bound; the simulated time is exact")
+    return Formula("at_most", symbols, (best,), best, Message("source.bound"))
 
 
 def _steps(p: _Pipe, *step: int) -> tuple[str | int, ...]:

@@ -253,8 +253,9 @@ def _axis(timeline: Timeline, place: Layout, palette: Palette, bottom: float, la
     coarsest = length / max(2, place.plot // 64)
     power = 10.0 ** floor(log10(coarsest))
     step = next(base * power for base in (1, 2, 5, 10) if base * power >= coarsest)
+    last = 16 + 8 * len(number(timeline.costs.time(timeline.end), language, 3))
     moments = [i * step for i in range(int(length / step + 1e-9) + 1)]
-    keep = [moment for moment in moments if (1 - moment / length) * place.plot > 34 or moment == 0]
+    keep = [moment for moment in moments if (1 - moment / length) * place.plot > last or moment == 0]
     parts = [f'<g class="axis" fill="{palette.faint}" stroke="none" font-size="12">']
     for moment in (*keep, length):
         x, strong = place.left + place.plot * moment / length, moment == length

@@ -112,7 +112,7 @@ def _formula(theory: Theory, result: Result, say: Say, language: str) -> Answer:
             value=value,
             makespan=result.metrics.makespan,
         ),
-        "source": formula.source,
+        "source": formula.source if isinstance(formula.source, str) else sentence(formula.source, language),
     }
 
 

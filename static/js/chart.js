@@ -6,11 +6,14 @@ const SVG = "http://www.w3.org/2000/svg";
 const ZOOMS = [1, 2, 4, 8];
 
 export class Chart {
-  /** @param {HTMLElement} box @param {{pointed: (device: number, time: number, move?: number) => void, resized: () => void}} listener */
+  /** @param {HTMLElement} box
+   * @param {{pointed: (device: number, time: number, move?: number) => Promise<void>, resized: () => void}} listener */
   constructor(box, listener) {
     this.box = box;
     this.listener = listener;
     this.zoom = 0;
+    this.end = 0;
+    this.last = Promise.resolve();
     /** @type {SVGSVGElement | null} */
     this.svg = null;
     this.cursor = { device: 0, time: 0 };
@@ -90,20 +93,19 @@ export class Chart {
 
   /** @param {KeyboardEvent} event */
   key(event) {
-    const { device, time } = this.cursor;
-    const last = this.fact("devices") - 1;
-    /** @type {Record<string, [number, number, number?]>} */
+    /** @type {Record<string, (at: {device: number, time: number}) => [number, number, number?]>} */
     const moves = {
-      ArrowRight: [device, time, 1],
-      ArrowLeft: [device, time, -1],
-      ArrowUp: [Math.max(0, device - 1), time],
-      ArrowDown: [Math.min(last, device + 1), time],
-      Home: [device, 0],
-      End: [device, this.end ?? 0],
+      ArrowRight: ({ device, time }) => [device, time, 1],
+      ArrowLeft: ({ device, time }) => [device, time, -1],
+      ArrowUp: ({ device, time }) => [Math.max(0, device - 1), time],
+      ArrowDown: ({ device, time }) => [Math.min(this.fact("devices") - 1, device + 1), time],
+      Home: ({ device }) => [device, 0],
+      End: ({ device }) => [device, this.end],
     };
     const move = moves[event.key];
     if (!this.svg || !move || event.ctrlKey || event.metaKey || event.altKey) return;
     event.preventDefault();
-    this.listener.pointed(...move);
+    // One after another: where a key leads from is known only when the one before it has been answered.
+    this.last = this.last.then(() => this.listener.pointed(...move(this.cursor)));
   }
 }

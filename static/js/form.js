@@ -4,6 +4,7 @@
 
 /** @typedef {Record<string, string | number | null>} Settings */
 /** @typedef {HTMLInputElement | HTMLSelectElement} Field */
+/** @typedef {{field: string, text: string, repairs: {settings: Settings, text: string}[]}} Problem */
 
 const SWITCHED_ON = "2"; // how slow the slow stage is when it is first switched on
 
@@ -116,15 +117,14 @@ export class Form {
   }
 
   /** Show what is wrong at the field it is wrong in, and the settings that would put it right.
-   * @param {{field: string, text: string, repairs: {settings: Settings, text: string}[]}[]} problems
-   * @returns {typeof problems} those that belong to no field shown */
+   * @param {Problem[]} problems */
   complain(problems) {
     for (const old of this.form.querySelectorAll(".error")) old.remove();
     for (const field of this.fields.values()) field.removeAttribute("aria-invalid");
-    return problems.filter(({ field: name, text, repairs }) => {
+    for (const { field: name, text, repairs } of problems) {
       const field = this.fields.get(name);
       const control = field?.closest(".control");
-      if (!field || !control) return true;
+      if (!field || !control) continue;
       const note = document.createElement("p");
       note.className = "error";
       note.id = `error-${name}`;
@@ -143,8 +143,7 @@ export class Form {
       control.closest("details")?.setAttribute("open", "");
       field.setAttribute("aria-invalid", "true");
       field.setAttribute("aria-describedby", note.id);
-      return false;
-    });
+    }
   }
 
   /** Disable what the schedule does not use, and say why. @param {Record<string, string>} unused field: reason */

@@ -141,8 +141,9 @@ function rows(place, content) {
 
 /** @param {any} answer */
 function formula({ textbook, step, why, text, source }) {
-  const lines = textbook ? [strong(textbook), ...(step ? [` ${step}`] : [])] : why.map(item);
-  part("textbook").replaceChildren(...lines);
+  const lines = document.createElement(textbook ? "p" : "ul");
+  lines.append(...(textbook ? [strong(textbook), step ? ` ${step}` : ""] : why.map(item)));
+  part("textbook").replaceChildren(lines);
   part("textbook").dataset.holds = String(Boolean(textbook));
   part("exact").replaceChildren(`${text} `, Object.assign(document.createElement("cite"), { textContent: source }));
 }
@@ -212,6 +213,7 @@ function progress({ stage, done = 0, total }) {
 
 function ready() {
   page.dataset.state = "ready";
+  delete page.dataset.failure;
   status("");
 }
 

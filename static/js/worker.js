@@ -142,7 +142,8 @@ handle.then(
 self.onmessage = async ({ data }) => {
   try {
     self.postMessage({ answer: (await handle)(data) });
-  } catch (error) {
+  } catch (caught) {
+    const error = /** @type {Error} */ (caught);
     // A PythonError is ours to show and the interpreter lives on; anything else took it down.
     const lines = String(error.message ?? error).trim().split("\n");
     self.postMessage({ error: lines[lines.length - 1], fatal: error.name !== "PythonError" });

@@ -6,7 +6,7 @@ from pipesched.schedules import Rows, forwards, schedule
 
 @schedule(
     family="inference",
-    source="GPipe (Huang et al. 2018, arXiv 1811.06965), figure 2; the forward half",
+    source="GPipe (Huang et al. 2018, arXiv 1811.06965), fig. 2",
     unused=("input_grad", "weight_grad", "chunks"),
 )
 def forward(scenario: Scenario) -> Rows:

@@ -6,7 +6,7 @@ from pipesched.schedules import Rows, backwards, forwards, schedule
 
 @schedule(
     family="synchronous",
-    source="GPipe (Huang et al. 2018, arXiv 1811.06965), sections 2.2-2.3",
+    source="GPipe (Huang et al. 2018, arXiv 1811.06965), s2.2–2.3",
     since=2018,
     unused=("chunks",),
 )

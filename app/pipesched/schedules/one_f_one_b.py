@@ -6,7 +6,7 @@ from pipesched.schedules import Rows, backwards, forwards, schedule
 
 @schedule(
     family="synchronous",
-    source="Megatron-LM (Narayanan et al. 2021, arXiv 2104.04473), section 2.2.1; PipeDream-Flush (arXiv 2006.09503)",
+    source="Megatron-LM (Narayanan et al. 2021, arXiv 2104.04473), s2.2.1; PipeDream-Flush (arXiv 2006.09503), s3.2",
     since=2020,
     unused=("chunks",),
 )

@@ -6,7 +6,7 @@ from pipesched.schedules import Rows, backwards, forwards, schedule
 
 @schedule(
     family="synchronous",
-    source="GPipe (Huang et al. 2018, arXiv 1811.06965), figure 2b: naive model parallelism",
+    source="GPipe (Huang et al. 2018, arXiv 1811.06965), fig. 2b",
     unused=("chunks",),
 )
 def sequential(scenario: Scenario) -> Rows:
