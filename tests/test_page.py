@@ -279,6 +279,10 @@ def test_a_phone_shows_everything_without_scrolling_sideways(opened, server, wid
     )
     visit.ready().shows(makespan=33)
     assert visit.page.evaluate("document.documentElement.scrollWidth") <= width
+    for term in visit.page.locator(".what").all():
+        term.focus()
+        box = term.locator("+ .definition").bounding_box()
+        assert box["x"] >= 0 and box["x"] + box["width"] <= width
 
 
 def test_strict_policy_sub_path_with_a_space_and_wrong_wasm_type_are_no_hindrance(opened, site):
