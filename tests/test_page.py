@@ -208,7 +208,7 @@ def test_address_holds_the_scenario_and_back_undoes_a_change(visit):
     visit.shows(makespan=11)
     visit.set("devices", 5)
     visit.shows(makespan=13)
-    assert visit.page.evaluate("location.hash") == "#devices=5&micro_batches=9"
+    assert visit.page.evaluate("location.hash") == "#micro_batches=9&devices=5"
     visit.page.go_back()
     visit.shows(makespan=11)
     assert visit.page.input_value("[name=devices]") == "3"
@@ -230,13 +230,9 @@ def test_wrong_input_is_named_where_it_was_typed_and_stays(visit):
 def test_polish_has_its_plural_forms_and_decimal_comma(visit):
     visit.page.click("[data-language=pl]")
     visit.page.wait_for_selector("text=czas bez nakładania pracy")
-    visit.until(
-        "document.querySelector('#moment').textContent.includes('3 porcje jeszcze nie weszły')"
-    )
+    visit.until("document.querySelector('#moment').textContent.includes('3 porcje jeszcze nie weszły')")
     visit.set("micro_batches", 6)
-    visit.until(
-        "document.querySelector('#moment').textContent.includes('5 porcji jeszcze nie weszło')"
-    )
+    visit.until("document.querySelector('#moment').textContent.includes('5 porcji jeszcze nie weszło')")
     visit.page.check("#slow")
     visit.set("slow_factor", "1,5")
     visit.shows(makespan=11)
@@ -292,6 +288,23 @@ def test_strict_policy_sub_path_with_a_space_and_wrong_wasm_type_are_no_hindranc
         visit.set("micro_batches", 7)
         visit.shows(makespan=9)
         assert visit.complaints == []
+
+
+def test_a_frame_pasted_without_escaping_opens_what_it_says(opened, server):
+    visit = opened(server.url)
+    address = f"{server.url}?lang=en#schedule=gpipe&micro_batches=6"
+    visit.page.set_content(f'<iframe src="{address}" width="860" height="420" title="x"></iframe>')
+    inside = visit.page.frames[1]
+    inside.wait_for_selector('output[name=makespan][data-value="24"]', timeout=PATIENCE)
+    assert inside.locator(".notice").count() == 0
+
+
+def test_a_slow_start_says_what_it_waits_for(opened, site):
+    with serving(site, faults={"python_stdlib.zip": Fault(hang=True)}) as server:
+        page = opened(server.url).page
+        page.wait_for_selector("#status progress", state="visible")
+        assert re.search(r"Loading Python: [\d.]+ of [\d.]+ MB", page.inner_text("#status"))
+        assert float(page.eval_on_selector("#status progress", "(bar) => bar.value")) > 0.1
 
 
 HTML = b"<!doctype html><title>Log in</title>"

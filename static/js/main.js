@@ -18,6 +18,7 @@ const QUIET = 600; // ms after the last change until the summary is read out
 let shown = {}; // the settings of the chart on the page
 let settled = true; // whether the newest entry of the history is one that a person let go at
 let quiet = 0;
+let slow = 0;
 
 const language = preferred(query);
 const speaking = speak(language).then(
@@ -72,7 +73,9 @@ async function redraw() {
 
 /** Read the address: what it gets wrong is named in a notice, and the default stands in. */
 async function open() {
-  const settings = Object.fromEntries(new URLSearchParams(location.hash.slice(1)));
+  // In HTML that was pasted unescaped, "&micro_batches" has become "µ_batches".
+  const fragment = location.hash.slice(1).replace(/(^|&)?(µ|%C2%B5)_batches=/g, "&micro_batches=");
+  const settings = Object.fromEntries(new URLSearchParams(fragment));
   for (const old of document.querySelectorAll(".notice[data-key^=link-]")) old.remove();
   if (!simulator.ready) form.fill(settings); // who is faster than Python's start changes what the link says
   const answer = await ask("run", { width: chart.width }, settings);
@@ -86,7 +89,9 @@ async function open() {
 
 /** The address, relative to the host, of `changed` settings. @param {Record<string, string | number>} changed */
 function link(changed) {
-  const values = new URLSearchParams(Object.entries(changed).map(([name, value]) => [name, String(value)]));
+  // Micro-batches first: after an "&" that nobody escaped, HTML would read "&micro" as the sign µ.
+  const names = Object.keys(changed).sort((a, b) => Number(b === "micro_batches") - Number(a === "micro_batches"));
+  const values = new URLSearchParams(names.map((name) => [name, String(changed[name])]));
   const fragment = values.toString().replaceAll("%2C", ",").replaceAll("%2F", "/");
   return location.pathname + location.search + (fragment && `#${fragment}`);
 }
@@ -204,14 +209,20 @@ function status(text, { done, total, failed = false } = {}) {
 }
 
 /** @param {import("./simulator.js").Progress} news */
-function progress({ stage, done = 0, total }) {
+function progress(news) {
   page.dataset.state = "starting";
-  if (performance.now() < SLOW_START) return;
+  clearTimeout(slow);
+  slow = setTimeout(() => tell(news), SLOW_START - performance.now());
+}
+
+/** @param {import("./simulator.js").Progress} news */
+function tell({ stage, done = 0, total }) {
   const megabytes = (/** @type {number} */ bytes) => Math.round(bytes / 1e5) / 10;
   status(say(`load.${stage}`, total ? { done: megabytes(done), total: megabytes(total) } : {}), { done, total });
 }
 
 function ready() {
+  clearTimeout(slow);
   page.dataset.state = "ready";
   delete page.dataset.failure;
   status("");
@@ -219,6 +230,7 @@ function ready() {
 
 /** @param {import("./simulator.js").Failure} failure */
 async function failed({ cause, ...details }) {
+  clearTimeout(slow);
   page.dataset.state = "failed";
   page.dataset.failure = cause;
   await speaking;
