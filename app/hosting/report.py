@@ -28,13 +28,8 @@ class HostingError(Exception):
 
 
 def say(message: Message, language: str | None = None) -> str:
-    """Turn a message into a sentence; a value that is a tuple of messages becomes a list of clauses."""
-    wanted = language or environment_language()
-
-    def part(value: Any) -> Any:
-        return "; ".join(say(each, wanted) for each in value) if type(value) is tuple else value
-
-    return sentence(Message(message.key, {name: part(value) for name, value in message.params.items()}), wanted)
+    """Turn a message into a sentence, by default in the language of the shell."""
+    return sentence(message, language or environment_language())
 
 
 def disk_trouble(error: OSError, folder: object, needed: int) -> HostingError:

@@ -178,7 +178,7 @@ def _ask_in_turn(
             return
     only_wrong = refusals and all(refusal.key == "hosting.wrong_file" for refusal in refusals)
     key = "hosting.refused" if only_wrong else "hosting.no_source"
-    raise HostingError(key, reasons=tuple(refusals), folder=str(cache))
+    raise HostingError(key, reasons=refusals, folder=str(cache))
 
 
 @contextmanager

@@ -68,10 +68,9 @@ def theory(scenario: Scenario, costs: Costs) -> Theory:
     >>> form.symbols, form.ticks
     ('Σ f + (M − 1) · max f', 10)
     """
-    stages = slice(scenario.stages)
     pipe = _Pipe(
-        costs.durations["F"][stages],
-        costs.durations["B"][stages],
+        costs.durations["F"],
+        costs.durations["B"],
         costs.latency,
         scenario.micro_batches,
         scenario.devices,

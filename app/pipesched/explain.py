@@ -33,12 +33,12 @@ def moment(timeline: Timeline, device: int, tick: int) -> Moment:
     if i >= 0 and tick < timeline.ends[device][i]:
         cell = timeline.schedule.rows[device][i]
         return Moment(device, "works", cell, Message("moment.works", {"op": name(cell)}))
-    for gap in timeline.gaps(device):
-        if gap.start <= tick < gap.end:
-            if gap.before is None:
-                return Moment(device, "done", None, Message("moment.done", {"start": timeline.costs.time(gap.start)}))
-            return Moment(device, "waits", timeline.schedule.rows[device][gap.before], why_idle(timeline, gap, tick))
-    return Moment(device, "done", None, Message("moment.end", {"time": timeline.costs.time(tick)}))
+    gap = timeline.gap_at(device, tick)
+    if gap is None:
+        return Moment(device, "done", None, Message("moment.end", {"time": timeline.costs.time(tick)}))
+    if gap.before is None:
+        return Moment(device, "done", None, Message("moment.done", {"start": timeline.costs.time(gap.start)}))
+    return Moment(device, "waits", timeline.schedule.rows[device][gap.before], why_idle(timeline, gap, tick))
 
 
 def block(timeline: Timeline, device: int, i: int) -> Message:

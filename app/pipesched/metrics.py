@@ -6,7 +6,7 @@ as an int where it is whole and as the nearest float otherwise.
 
 from dataclasses import dataclass
 
-from pipesched.model import Timeline
+from pipesched.model import Op, Timeline
 from pipesched.rules import needs, produces
 
 Number = int | float
@@ -86,20 +86,19 @@ def ratio(part: int, whole: int) -> Number:
 
 def work_per_stage(timeline: Timeline) -> list[int]:
     """Return, per stage, the ticks that its operations on micro-batch 0 take together."""
-    work = [0] * timeline.schedule.stages
-    for op in timeline.position:
-        if op.micro_batch == 0:
-            work[op.stage] += timeline.costs.of(op)
-    return work
+    durations, position = timeline.costs.durations, timeline.position
+    return [
+        sum(durations[kind][stage] for kind in durations if Op(stage, kind, 0) in position)
+        for stage in range(timeline.schedule.stages)
+    ]
 
 
 def first_output(timeline: Timeline) -> int:
     """Return the tick at which the first forward of the last stage ended."""
     last = timeline.schedule.stages - 1
-    return min(
-        (timeline.ends[device][i] for op, (device, i) in timeline.position.items() if op[:2] == (last, "F")),
-        default=timeline.end,
-    )
+    forwards = (Op(last, "F", micro_batch) for micro_batch in range(timeline.schedule.micro_batches))
+    places = (timeline.position[op] for op in forwards if op in timeline.position)
+    return min((timeline.ends[device][i] for device, i in places), default=timeline.end)
 
 
 Wait = tuple[int, int, int]

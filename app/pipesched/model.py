@@ -228,6 +228,14 @@ class Timeline:
         if free < self.end:
             yield Gap(device, free, self.end, None)
 
+    def gap_at(self, device: int, tick: int) -> Gap | None:
+        """Return the gap of ``device`` that ``tick`` lies in, None where it runs something."""
+        i = self.at(device, tick)
+        start = self.ends[device][i] if i >= 0 else 0
+        is_last = i + 1 == len(self.starts[device])
+        end = self.end if is_last else self.starts[device][i + 1]
+        return Gap(device, start, end, None if is_last else i + 1) if start <= tick < end else None
+
     def at(self, device: int, tick: int) -> int:
         """Return the position of the last block of ``device`` that started at or before ``tick``; -1: none has."""
         return bisect_right(self.starts[device], tick) - 1

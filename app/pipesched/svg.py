@@ -113,12 +113,13 @@ def _is_dense(timeline: Timeline, place: Layout) -> bool:
 
 def _definitions(timeline: Timeline, palette: Palette) -> str:
     """Return the patterns this chart uses; the names carry the palette, so that two charts may share a page."""
+    kinds = {op.kind for op in timeline.position}
     tiles = [
         _tile("gap", palette.gap, palette.gap_line, "M-2 10L10 -2M-2 2L2 -2M6 10L10 6", 1),
         *(
             _tile(kind, palette.kinds[kind].fill, palette.kinds[kind].line, PATTERNS[kind], 2)
             for kind in PATTERNS
-            if any(op.kind == kind for op in timeline.position)
+            if kind in kinds
         ),
     ]
     return f"<defs>{''.join(tiles)}</defs>"

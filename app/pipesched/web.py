@@ -181,9 +181,9 @@ def _explain(result: Result, asked: Mapping[str, Any], say: Say) -> Answer:
 def _spot(result: Result, device: int, tick: int) -> tuple[int, int, Cell | None, Message]:
     """Return start, end, cell (None for a gap) and explanation of what ``device`` is about at ``tick``."""
     timeline = result.timeline
-    for gap in timeline.gaps(device):
-        if gap.start <= tick < gap.end or tick == gap.end == timeline.end:
-            return gap.start, gap.end, None, why_idle(timeline, gap)
+    gap = timeline.gap_at(device, min(tick, timeline.end - 1))  # the very end belongs to what reaches it
+    if gap:
+        return gap.start, gap.end, None, why_idle(timeline, gap)
     i = max(0, timeline.at(device, tick))
     start, end = timeline.starts[device][i], timeline.ends[device][i]
     return start, end, timeline.schedule.rows[device][i], block(timeline, device, i)

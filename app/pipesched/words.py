@@ -100,7 +100,7 @@ def _show(value: Any, language: str) -> str:
     if isinstance(value, Message):
         return sentence(value, language)
     if isinstance(value, list):
-        return ", ".join(_show(part, language) for part in value)
+        return "; ".join(_show(part, language) for part in value)
     if isinstance(value, int | float | Fraction):
         return number(value, language)
     return str(value)

@@ -120,7 +120,10 @@ export class Form {
    * @param {Problem[]} problems */
   complain(problems) {
     for (const old of this.form.querySelectorAll(".error")) old.remove();
-    for (const field of this.fields.values()) field.removeAttribute("aria-invalid");
+    for (const field of this.fields.values()) {
+      field.removeAttribute("aria-invalid");
+      field.removeAttribute("aria-describedby");
+    }
     for (const { field: name, text, repairs } of problems) {
       const field = this.fields.get(name);
       const control = field?.closest(".control");
@@ -148,8 +151,8 @@ export class Form {
 
   /** Disable what the schedule does not use, and say why. @param {Record<string, string>} unused field: reason */
   disable(unused) {
-    for (const name of ["input_grad", "weight_grad"]) {
-      const field = /** @type {HTMLInputElement} */ (this.fields.get(name));
+    for (const [name, field] of this.fields) {
+      if (name === "slow_factor") continue; // its switch says whether it is in use
       field.disabled = name in unused;
       field.title = unused[name] ?? "";
     }

@@ -20,11 +20,8 @@ let settled = true; // whether the newest entry of the history is one that a per
 let quiet = 0;
 let slow = 0;
 
-const language = preferred(query);
-const speaking = speak(language).then(
-  () => document.querySelector(`[data-language=${language}]`)?.setAttribute("aria-current", "true"),
-  () => {}, // without a catalogue the English of the page stands, and the loader will say what is missing
-);
+// Without a catalogue the English of the page stands, and the loader will say what is missing.
+const speaking = speak(preferred(query)).catch(() => {});
 
 const form = new Form(/** @type {HTMLFormElement} */ (part("scenario")), { changed: (settled) => simulate(form.settings, settled ? "push" : "replace") });
 const chart = new Chart(part("chart"), { pointed, resized: redraw });
@@ -74,7 +71,7 @@ async function redraw() {
 /** Read the address: what it gets wrong is named in a notice, and the default stands in. */
 async function open() {
   // In HTML that was pasted unescaped, "&micro_batches" has become "µ_batches".
-  const fragment = location.hash.slice(1).replace(/(^|&)?(µ|%C2%B5)_batches=/g, "&micro_batches=");
+  const fragment = location.hash.slice(1).replace(/&?(µ|%C2%B5)_batches=/g, "&micro_batches=");
   const settings = Object.fromEntries(new URLSearchParams(fragment));
   for (const old of document.querySelectorAll(".notice[data-key^=link-]")) old.remove();
   if (!simulator.ready) form.fill(settings); // who is faster than Python's start changes what the link says
@@ -103,19 +100,23 @@ function show(answer) {
   chart.draw(answer.svg);
   for (const { name, value, text } of answer.numbers) {
     const output = /** @type {HTMLOutputElement | null} */ (document.querySelector(`output[name=${name}]`));
-    if (!output) continue;
-    output.textContent = text;
-    output.dataset.value = String(value);
+    if (output) fill(output, { value, text });
   }
   rows(part("per-device"), answer.devices.map(deviceRow(answer.stages)));
   formula(answer.formula);
   part("limits").querySelector("ul")?.replaceChildren(...answer.limits.map(item));
-  part("about").replaceChildren(`${answer.about.idea} `, Object.assign(document.createElement("cite"), { textContent: answer.about.source }));
+  part("about").replaceChildren(`${answer.about.idea} `, element("cite", answer.about.source));
   form.disable(answer.unused);
   clearTimeout(quiet);
   quiet = setTimeout(() => (part("summary").textContent = answer.summary), QUIET);
   if (/** @type {HTMLDetailsElement} */ (part("table")).open) table();
   steps.show(Number(answer.numbers[0].value), answer.settings.micro_batches + answer.settings.devices);
+}
+
+/** @param {HTMLOutputElement} output @param {{value: number | null, text: string}} number */
+function fill(output, { value, text }) {
+  output.textContent = text;
+  output.dataset.value = String(value);
 }
 
 /** One device's numbers, and those of the stage it holds. @param {any[]} stages */
@@ -127,8 +128,7 @@ const deviceRow = (stages) => (/** @type {any} */ device, /** @type {number} */ 
     if (typeof cell === "string") return [cell];
     const output = document.createElement("output");
     output.name = ["", "utilisation", "busy", "peak_queue", "peak_activations"][column];
-    output.textContent = cell.text;
-    output.dataset.value = String(cell.value);
+    fill(output, cell);
     return column === 1 ? [bar, output] : [output];
   });
 };
@@ -147,16 +147,16 @@ function rows(place, content) {
 /** @param {any} answer */
 function formula({ textbook, step, why, text, source }) {
   const lines = document.createElement(textbook ? "p" : "ul");
-  lines.append(...(textbook ? [strong(textbook), step ? ` ${step}` : ""] : why.map(item)));
+  lines.append(...(textbook ? [element("strong", textbook), step ? ` ${step}` : ""] : why.map(item)));
   part("textbook").replaceChildren(lines);
   part("textbook").dataset.holds = String(Boolean(textbook));
-  part("exact").replaceChildren(`${text} `, Object.assign(document.createElement("cite"), { textContent: source }));
+  part("exact").replaceChildren(`${text} `, element("cite", source));
 }
 
+/** @param {string} tag @param {string} text */
+const element = (tag, text) => Object.assign(document.createElement(tag), { textContent: text });
 /** @param {string} text */
-const strong = (text) => Object.assign(document.createElement("strong"), { textContent: text });
-/** @param {string} text */
-const item = (text) => Object.assign(document.createElement("li"), { textContent: text });
+const item = (text) => element("li", text);
 
 /** Say what is at a point of the chart. @param {number} device @param {number} time @param {number} [move] */
 async function pointed(device, time, move = 0) {
@@ -243,9 +243,6 @@ async function changeLanguage(language) {
   await speak(language);
   query.set("lang", language);
   history.replaceState(null, "", `?${query}${location.hash}`);
-  for (const choice of document.querySelectorAll("[data-language]")) {
-    choice.setAttribute("aria-current", String(choice.getAttribute("data-language") === language));
-  }
   redraw();
 }
 

@@ -31,6 +31,9 @@ export async function speak(wanted) {
   language = wanted;
   document.documentElement.lang = wanted;
   document.title = say("page.title");
+  for (const choice of document.querySelectorAll("[data-language]")) {
+    choice.setAttribute("aria-current", String(choice.getAttribute("data-language") === wanted));
+  }
   for (const node of document.querySelectorAll("[data-t]")) node.textContent = say(node.getAttribute("data-t") ?? "");
   for (const [mark, attribute] of Object.entries(ATTRIBUTES)) {
     for (const node of document.querySelectorAll(`[${mark}]`)) {
