@@ -1,9 +1,10 @@
 """The order of each device goes in, exact starts come out: the longest path through a graph, found without the library.
 
 Written from the papers a second time, on purpose: nothing here may import ``pipesched.rules`` or ``simulate``.
-Edges run from an operation to those that wait for it: the next one on the device, and the next stage (F), the previous
-stage (gradients), or the same stage (F before B or I, I before W). An edge is as long as its tail, plus a hop where it
-leaves the device.
+Edges run from an operation to those that wait for it: the next one on the device, the next stage (F), the previous
+stage (gradients), the same stage (F before R, B or I; B or I before W and U), and in decoding from the last stage to
+the first one of the next token. An edge is as long as its tail, plus a hop where it leaves the device; where sending
+blocks, the edge to the next one on the device is longer too if any other edge leaves the device.
 """
 
 from collections import defaultdict
@@ -11,46 +12,73 @@ from fractions import Fraction
 from graphlib import TopologicalSorter
 
 
-def sources(stage, kind, micro_batch):
-    """List the operations of which one, whichever exists, makes what this one needs; one list per value."""
+def sources(stage, kind, micro_batch, stages=None, streams=0):
+    """List the operations of which one, whichever exists, makes what this one needs; one list per value.
+
+    In decoding (``streams`` not 0) the next token needs what the last of ``stages`` made.
+    """
+    activation, gradient = (stage, "F", micro_batch), [(stage, "B", micro_batch), (stage, "I", micro_batch)]
+    if kind == "F" and stage == 0 and streams:
+        return [[(stages - 1, "F", micro_batch - streams)]]
     if kind == "F":
         return [[(stage - 1, "F", micro_batch)]]
-    if kind == "W":
-        return [[(stage, "I", micro_batch)]]
-    return [[(stage, "F", micro_batch)], [(stage + 1, "B", micro_batch), (stage + 1, "I", micro_batch)]]
+    if kind == "R":
+        return [[activation]]
+    if kind in "WU":
+        return [gradient]
+    return [[activation], [(stage + 1, "B", micro_batch), (stage + 1, "I", micro_batch)]]
 
 
-def durations(scenario):
+def count_stages(rows):
+    return 1 + max(op.stage for row in rows for cell in row for op in cell.ops)
+
+
+def durations(scenario, rows):
     """Return ``length[kind, stage]`` from the settings a person turned, as Fractions."""
-    stages = scenario.devices * scenario.chunks
+    stages = count_stages(rows)
     factor = [Fraction(f) for f in scenario.stage_times or [1] * stages]
+    if scenario.times_of == "device" and not scenario.stage_times:
+        factor = [Fraction(len(rows), stages)] * stages  # the durations are those of all chunks of a device
     slow = scenario.slow_stage if scenario.slow_stage is not None else (stages + 1) // 2
     factor[slow - 1] *= scenario.slow_factor
-    plain = {"F": scenario.forward, "I": scenario.input_grad, "W": scenario.weight_grad}
+    again = scenario.forward if scenario.recompute == "late" else 0
+    plain = {"F": scenario.forward, "R": scenario.forward, "W": scenario.weight_grad, "U": scenario.update}
+    plain["I"] = scenario.input_grad + again
     plain["B"] = plain["I"] + plain["W"]
     return {(kind, stage): time * factor[stage] for kind, time in plain.items() for stage in range(stages)}
 
 
-def longest_paths(rows, length, latency):
+def lasts(cell, scenario, length):
+    """Return how long a cell takes: a pair as much shorter than its parts as a plain F and B are together."""
+    share = Fraction(1)
+    if len(cell.ops) > 1 and scenario.overlap is not None:
+        share = Fraction(scenario.overlap) / (scenario.forward + scenario.input_grad + scenario.weight_grad)
+    return share * sum(length[op.kind, op.stage] for op in cell.ops)
+
+
+def longest_paths(scenario, rows, streams=0):
     """Return ``start[device][i]``: the longest path to each place of each row."""
+    length, stages, latency = durations(scenario, rows), count_stages(rows), Fraction(scenario.comm)
     home = {tuple(op): (device, i) for device, row in enumerate(rows) for i, cell in enumerate(row) for op in cell.ops}
-    edges = defaultdict(dict)  # place -> {earlier place: hop}
+    work, edges, senders = {}, defaultdict(dict), set()  # edges: place -> {earlier place: hop}
     for device, row in enumerate(rows):
         for i, cell in enumerate(row):
             place = (device, i)
-            edges[place] = {(device, i - 1): 0} if i else {}
-            for op in cell.ops:
-                for makers in sources(*op):
-                    for maker in makers:
-                        if maker in home:
-                            edges[place][home[maker]] = latency if home[maker][0] != device else 0
+            work[place] = lasts(cell, scenario, length)
+            for maker in {
+                m for op in cell.ops for makers in sources(*op, stages, streams) for m in makers if m in home
+            }:
+                leaves = home[maker][0] != device
+                edges[place][home[maker]] = latency if leaves else 0
+                if leaves and scenario.send == "blocking":
+                    senders.add(home[maker])
+    for device, row in enumerate(rows):
+        for i in range(1, len(row)):
+            before = (device, i - 1)
+            edges[device, i][before] = latency if before in senders else 0
+    graph = {place: list(edges[place]) for place in work}
     start = {}
-    work = {
-        (device, i): sum(length[op.kind, op.stage] for op in cell.ops)
-        for device, row in enumerate(rows)
-        for i, cell in enumerate(row)
-    }
-    for place in TopologicalSorter({place: list(before) for place, before in edges.items()}).static_order():
+    for place in TopologicalSorter(graph).static_order():
         start[place] = max((start[b] + work[b] + hop for b, hop in edges[place].items()), default=Fraction(0))
     return [[start[device, i] for i in range(len(row))] for device, row in enumerate(rows)]
 
@@ -58,7 +86,7 @@ def longest_paths(rows, length, latency):
 def lower_bound(f, b, c, count):
     """No schedule of whole backwards with stage s on device s takes less: for each stage, reach it, work, leave it.
 
-    ``f``, ``b``: time per stage, ``c``: hop, ``count``: micro-batches. With ``b`` all None: forward only.
+    ``f``, ``b``: time per stage, ``c``: hop, ``count``: micro-batches. With ``b`` None: forward only.
     """
     stages = range(len(f))
     if b is None:
@@ -74,3 +102,11 @@ def lower_bound(f, b, c, count):
             reach + count * f[s] + round_trip + b[s] + leave,
         ]
     return max(bounds)
+
+
+def split_lower_bound(f, i, w, c, count):
+    """The same where the backward is split (W may come at any time after I): reach the stage, and work.
+
+    Zero Bubble (arXiv 2401.10241): for equal stages (K - 1) f + M (f + i + w), with c = 0.
+    """
+    return max(sum(f[:s]) + s * c + count * (f[s] + i[s] + w[s]) for s in range(len(f)))

@@ -2,28 +2,110 @@
 
 from hypothesis import strategies as st
 
-from pipesched import Scenario
-from pipesched.schedules import REGISTRY
+from pipesched import Scenario, ScenarioError, run
+from pipesched.notation import write
+from pipesched.schedules import REGISTRY, arrange
 
 TIMES = ["1", "2", "3", "0.5", "0.601", "18.522", "1/3", "7/6", "1,25"]
 NO_TIME_TOO = ["0", *TIMES]
+TRAINED = tuple(name for name, entry in REGISTRY.items() if entry.family not in ("inference", "own"))
+GREEDY = ("zb_auto", "wave")
+"""Schedules whose order depends on the times: they are only as good as a greedy is."""
+
+
+def settled(settings):
+    """Return a scenario that can be run, by the repairs that a refusal offers where ``settings`` do not go together."""
+    for _ in range(4):
+        scenario = Scenario(**settings)
+        try:
+            run(scenario)
+        except ScenarioError as error:
+            settings = {**settings, **error.repairs[-1]}
+        else:
+            return scenario
+    raise AssertionError(f"no repair of {settings} works")
+
+
+def example(schedule, devices, micro_batches, **settings):
+    """Return a scenario of about this size, for ``order`` that of 1F1B."""
+    size = {"devices": devices, "micro_batches": micro_batches}
+    if schedule == "order":
+        settings["order"] = write(arrange(Scenario(schedule="1f1b", **size)))
+    return settled({"schedule": schedule, **size, **settings})
 
 
 @st.composite
-def scenarios(draw, schedules=tuple(REGISTRY), times=TIMES, uneven=True):
+def scenarios(draw, schedules=tuple(REGISTRY), times=TIMES, uneven=True, extras=True):
+    """Draw a scenario that runs: M from 1 on, multiples of K or not, groups of any size that is no deadlock.
+
+    ``uneven``: stages may differ; ``extras``: what is off by default (recomputation, updates, blocking sends,
+    overlapping) may be on.
+    """
     devices = draw(st.integers(1, 5))
     settings = {
         "schedule": draw(st.sampled_from(schedules)),
         "devices": devices,
-        "micro_batches": draw(st.integers(1, 8)),
+        "micro_batches": draw(st.integers(1, 8) | st.sampled_from([2 * devices, 3 * devices])),
+        "chunks": draw(st.integers(1, 4)),
+        "tokens": draw(st.integers(1, 4)),
+        "group": draw(st.none() | st.integers(1, 9)),
+        "memory_limit": draw(st.none() | st.integers(1, 11)),
         "forward": draw(st.sampled_from(times)),
         "input_grad": draw(st.sampled_from(NO_TIME_TOO)),
         "weight_grad": draw(st.sampled_from(NO_TIME_TOO)),
         "comm": draw(st.sampled_from(NO_TIME_TOO)),
+        "times_of": draw(st.sampled_from(["device", "stage"])),
     }
+    if extras:
+        settings["recompute"] = draw(st.sampled_from(["none", "none", "early", "late"]))
+        settings["update"] = draw(st.sampled_from(["0", "0", *TIMES]))
+        settings["send"] = draw(st.sampled_from(["free", "free", "blocking"]))
+        settings["overlap"] = draw(st.none() | st.sampled_from(TIMES))
+    if settings["schedule"] == "order":
+        settings["order"] = write(run(draw(scenarios(schedules=[*TRAINED, "forward"]))).timeline.schedule)
+    base = settled(settings)
+    stages = arrange(base).stages
     if uneven and draw(st.booleans()):
-        settings["stage_times"] = draw(st.lists(st.sampled_from(times), min_size=devices, max_size=devices))
+        settings["stage_times"] = draw(st.lists(st.sampled_from(times), min_size=stages, max_size=stages))
     if uneven and draw(st.booleans()):
         settings["slow_factor"] = draw(st.sampled_from(["1.5", "2", "4", "10/3"]))
-        settings["slow_stage"] = draw(st.one_of(st.none(), st.integers(1, devices)))
-    return Scenario(**settings)
+        settings["slow_stage"] = draw(st.none() | st.integers(1, stages))
+    uneven_settings = {
+        name: settings[name] for name in ("stage_times", "slow_factor", "slow_stage") if name in settings
+    }
+    return settled({**base.settings(), **uneven_settings})
+
+
+TIDY = ["1", "2", "0.5", "7/6"]
+
+
+@st.composite
+def tidy(draw, schedules):
+    """Draw a scenario as closed forms want it: equal stages, mostly no latency, f = i = w or w <= f = i, large M."""
+    name = draw(st.sampled_from(list(schedules)))
+    if name == "order":
+        return draw(scenarios([name]))
+    chosen = {"schedule": name, "devices": draw(st.integers(1, 6)), "chunks": draw(st.integers(1, 4))}
+    devices = settled({**chosen, "micro_batches": 48}).devices
+    unit, short = draw(st.sampled_from(TIDY)), draw(st.sampled_from(["0", "0.25", "0.5"]))
+    settings = {
+        **chosen,
+        "devices": devices,
+        "micro_batches": draw(
+            st.sampled_from([2, 3, 4, 6]).map(lambda n: n * devices)
+            | st.integers(3 * devices, 3 * devices + 4)
+            | st.integers(1, 8)
+        ),
+        "tokens": draw(st.integers(1, 4)),
+        "forward": unit,
+        "input_grad": draw(st.sampled_from([unit, unit, unit, unit, "0.5"])),
+        "weight_grad": draw(st.sampled_from([unit, unit, unit, short])),
+        "comm": draw(st.sampled_from(["0", "0", "0", "0", "0.25", "2"])),
+        "times_of": draw(st.sampled_from(["device", "stage"])),
+        "overlap": draw(st.none() | st.sampled_from(TIDY)),
+    }
+    if name == "gpipe":
+        settings["recompute"] = draw(st.sampled_from(["none", "early"]))
+    if name == "forward":
+        settings["send"] = draw(st.sampled_from(["free", "blocking"]))
+    return settled(settings)

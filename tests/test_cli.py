@@ -7,8 +7,9 @@ from xml.etree import ElementTree
 
 import pytest
 
-from pipesched import run
+from pipesched import DeadlockError, run
 from pipesched.cli import main
+from pipesched.presets import PRESETS
 from pipesched.scenario import SETTINGS
 from pipesched.schedules import REGISTRY
 
@@ -68,10 +69,12 @@ def test_text_shows_chart_and_numbers(capsys):
 
 @pytest.mark.parametrize("name", SETTINGS)
 def test_every_setting_is_an_option(capsys, name):
-    value = {"schedule": "gpipe", "stage_times": "1;2;1,5", "chunks": "1"}.get(name, "2")
+    text = {"schedule": "gpipe", "stage_times": "1;2;1,5", "times_of": "stage", "recompute": "late", "send": "blocking"}
+    value = {"order": "0F0", **text}.get(name, "2")
     option = "--" + name.replace("_", "-")
     shown = json.loads(output(capsys, f"run {option} {value} --format json"))["scenario"]
-    assert shown == run(**{name: value}).scenario.settings()
+    implied = {"schedule": "order"} if name == "order" else {}
+    assert shown == run(**{name: value}, **implied).scenario.settings()
 
 
 def test_the_library_s_words_come_in_polish(capsys):
@@ -103,6 +106,11 @@ def test_the_shell_s_language_is_used(capsys, monkeypatch):
         ("run --devices", ["--devices"]),
         ("jump", ["jump"]),
         ("", []),
+        ("run --schedule dualpipe --devices 5 --micro-batches 3", ["--devices", "even", "5", "4; 6"]),
+        ("run --order 0X0", ["--order", "line 1, column 1", "0X0"]),
+        ("run --order-file /nowhere/at/all", ["--order-file", "/nowhere/at/all"]),
+        ("run --preset zigzag", ["--preset", "zigzag", "zb_v"]),
+        ("run --recompute sometimes", ["--recompute", "sometimes", "none", "early", "late"]),
         ("run --out /nowhere/at/all.svg", ["--out", "/nowhere/at/all.svg"]),
     ],
 )
@@ -127,8 +135,47 @@ def test_out_writes_the_file_and_prints_nothing(capsys, tmp_path):
 
 
 def test_list_names_every_schedule_with_its_source(capsys):
-    text = output(capsys, "list")
+    text = " ".join(output(capsys, "list").split())
     assert all(name in text and entry.source in text for name, entry in REGISTRY.items())
+    assert "needs: an even number of devices" in text
+    assert all(synonym in text for entry in REGISTRY.values() for synonym in entry.synonyms)
+
+
+def test_list_names_the_figures_of_papers(capsys):
+    text = output(capsys, "list --presets")
+    assert all(preset.name in text and preset.source in text for preset in PRESETS)
+
+
+@pytest.mark.parametrize("preset", [preset.name for preset in PRESETS])
+def test_a_figure_is_run_by_its_name_and_other_options_change_it(capsys, preset):
+    settings = next(p.settings for p in PRESETS if p.name == preset)
+    shown = json.loads(output(capsys, f"run --preset {preset} --comm 0.5 --format json"))["scenario"]
+    assert shown == run(**{**settings, "comm": "0.5"}).scenario.settings()
+
+
+def test_an_order_is_read_from_a_file_or_standard_input_and_written_again(capsys, tmp_path, monkeypatch):
+    text = output(capsys, "run --schedule 1f1b --format order")
+    assert text.splitlines()[2] == "2F0 2B0 2F1 2B1 2F2 2B2 2F3 2B3"
+    file = tmp_path / "order.csv"
+    file.write_text(output(capsys, "run --schedule 1f1b --format order-csv"), encoding="utf-8")
+    assert output(capsys, f"run --order-file {file} --format order") == text
+    monkeypatch.setattr("sys.stdin", io.StringIO(text))
+    assert output(capsys, "run --order-file - --format order") == text
+
+
+def test_a_circle_is_drawn_and_named_and_ends_with_1(capsys):
+    with pytest.raises(DeadlockError):
+        run(schedule="order", order="0F0 0B0\n1B0 1F0")
+    assert main(["run", "--order", "0F0 0B0\n1B0 1F0"]) == 1
+    out, err = capsys.readouterr()
+    assert out.startswith("Device 1  F1")
+    assert "device 2 stands before 1B0, which needs 1F0" in err
+
+
+def test_the_text_says_how_the_result_stands_to_theory(capsys):
+    text = " ".join(output(capsys, "run --schedule zb_h2 --devices 4 --micro-batches 8").split())
+    assert "The simulated longest span of a device equals the closed form" in text
+    assert "no device is at work for longer than 24 of the 27" in text
 
 
 def test_help_names_every_option_and_its_limits(capsys):

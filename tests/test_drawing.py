@@ -9,10 +9,11 @@ import pytest
 from hypothesis import assume, given
 
 from pipesched import run
-from pipesched.ink import PALETTES, PATTERNS
+from pipesched.ink import PALETTES, PATTERNS, deeper
+from pipesched.run import read
 from pipesched.schedules import REGISTRY
 from pipesched.words import LANGUAGES
-from scenarios import scenarios
+from scenarios import example, scenarios
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -55,7 +56,7 @@ def test_every_bubble_is_drawn_as_waiting_or_done(scenario):
     ]
     assert drawn == [
         ("done" if gap.before is None else "waits", str(gap.device), str(time(gap.start)), str(time(gap.end)))
-        for device in range(scenario.devices)
+        for device in range(timeline.schedule.devices)
         for gap in timeline.gaps(device)
     ]
 
@@ -66,7 +67,7 @@ def test_every_bubble_is_drawn_as_waiting_or_done(scenario):
 @pytest.mark.parametrize("width", [320, 800])
 def test_a_chart_stands_alone(schedule, theme, language, width):
     """No style sheet, script, foreign content or anything fetched: it shows under the strictest policy."""
-    text = run(schedule=schedule, devices=4, micro_batches=9).svg(width=width, theme=theme, language=language)
+    text = run(example(schedule, 4, 9)).svg(width=width, theme=theme, language=language)
     root = ElementTree.fromstring(text)
     elements = list(root.iter())
     assert {element.tag.removeprefix(SVG) for element in elements} <= {
@@ -80,14 +81,16 @@ def test_a_chart_stands_alone(schedule, theme, language, width):
     assert not re.search(r"\b(nan|inf)\b", text)
 
 
-SIZES = [(1024, 0, 1_500_000), (70, 0, 3_000_000), (130, 3, 3_000_000)]
-
-
 @pytest.mark.parametrize("schedule", REGISTRY)
-@pytest.mark.parametrize(("micro_batches", "comm", "most"), SIZES)
-def test_the_size_of_a_chart_is_bounded_by_its_pixels(schedule, micro_batches, comm, most):
-    """Largest where blocks and gaps can just be told apart; from there on, more operations make it smaller."""
-    result = run(schedule=schedule, devices=64, micro_batches=micro_batches, comm=comm)
+@pytest.mark.parametrize(("blocks", "comm", "most"), [(140, 0, 3_500_000), (140, 3, 1_000_000), (700, 0, 1_500_000)])
+def test_the_size_of_a_chart_is_bounded_by_its_pixels(schedule, blocks, comm, most):
+    """Largest where blocks and gaps can just be told apart; from there on, more operations make it smaller.
+
+    ``blocks`` is about how many a lane of the widest chart holds: 140 are 5 pixels each.
+    """
+    small = run(example(schedule, 64, 128)).timeline.schedule
+    micro_batches = max(1, blocks * 128 // max(map(len, small.rows)))
+    result = run(example(schedule, 64, micro_batches, comm=comm))
     assert len(result.svg(width=800)) < most
 
 
@@ -105,7 +108,7 @@ def areas(root):
 @pytest.mark.parametrize("comm", [0, "0.5"])
 def test_a_dense_lane_is_filled_as_far_as_its_device_is_busy(schedule, comm):
     """Levels are rounded to pixels: a kind may be off by a pixel of height, all kinds together by half of one."""
-    result = run(schedule=schedule, devices=16, micro_batches=1024, comm=comm, weight_grad="0.6")
+    result = run(example(schedule, 16, 256, comm=comm, weight_grad="0.6", overlap="2"))
     timeline = result.timeline
     root = ElementTree.fromstring(result.svg(width=800))
     assert root.get("data-dense") is not None
@@ -114,7 +117,8 @@ def test_a_dense_lane_is_filled_as_far_as_its_device_is_busy(schedule, comm):
     for device, row in enumerate(timeline.schedule.rows):
         busy = defaultdict(int)
         for cell, start, end in zip(row, timeline.starts[device], timeline.ends[device], strict=True):
-            busy[cell.ops[0].kind] += end - start
+            for op in cell.ops:  # a pair is drawn as two halves
+                busy[op.kind] += (end - start) / len(cell.ops)
         for kind, ticks in busy.items():
             assert drawn[device, kind] == pytest.approx(plot * block * ticks / timeline.end, abs=plot + 2 * block)
         whole = sum(area for (lane, _), area in drawn.items() if lane == device)
@@ -144,6 +148,30 @@ def test_colours_have_the_contrast_that_wcag_asks_for(theme):
         assert contrast(ink.outline, palette.page) >= 3, kind
 
 
+def test_the_second_chunk_and_the_second_direction_are_darker_and_can_still_be_read():
+    for palette in PALETTES.values():
+        for ink in palette.kinds.values():
+            darker = deeper(ink)
+            assert darker.fill != ink.fill
+            assert contrast(darker.text, darker.fill) >= 3
+
+
+@pytest.mark.parametrize("schedule", ["interleaved_1f1b", "zb_v", "dualpipe_v", "chimera", "dualpipe"])
+def test_a_device_with_two_stages_or_directions_has_them_in_two_shades(schedule):
+    scenario = example(schedule, 4, 8)
+    timeline = run(scenario).timeline
+    root, shades = ElementTree.fromstring(run(scenario).svg(width=1600)), defaultdict(set)
+    for group in root.iter(f"{SVG}g"):
+        if group.get("class") == "op":
+            device, ops = int(group.get("data-device")), re.findall(r"(\d+)([FBIW])(\d+)", group.get("data-op"))
+            for (stage, kind, _), part in zip(ops, group.findall(f"{SVG}rect"), strict=True):
+                shades[device, kind, int(stage)].add(part.get("fill"))
+    assert all(len(fills) == 1 for fills in shades.values())
+    for device in range(timeline.schedule.devices):
+        of_f = {fill for (home, kind, _), fills in shades.items() if (home, kind) == (device, "F") for fill in fills}
+        assert len(of_f) == 2
+
+
 def test_kinds_are_told_apart_without_colour():
     """Each kind has a pattern of its own; the forward alone has none."""
     for palette in PALETTES.values():
@@ -159,9 +187,11 @@ def test_kinds_are_told_apart_without_colour():
         {"forward": 1_000_000, "stage_times": [1_000_000], "devices": 1, "micro_batches": 1024, "slow_factor": 4},
         {"schedule": "gpipe", "input_grad": 0, "weight_grad": 0},
         {"devices": 64, "micro_batches": 1024, "schedule": "1f1b", "comm": "0.001"},
+        {"schedule": "dualpipe", "devices": 2, "overlap": "0.001", "forward": 1_000_000},
+        {"schedule": "zb_h1", "update": 1_000_000, "recompute": "early", "send": "blocking", "comm": 1_000_000},
         {"devices": 18, "stage_times": [f"{10**18 + n + 1}/{10**18 + n}" for n in range(1, 37, 2)]},
     ],
-    ids=["shortest", "longest", "no backward time", "largest", "incommensurable"],
+    ids=["shortest", "longest", "no backward time", "largest", "short pairs", "long updates", "incommensurable"],
 )
 def test_every_scenario_within_the_limits_can_be_drawn(settings):
     result = run(**settings)
@@ -184,9 +214,10 @@ def test_the_first_view_in_a_terminal_is_this():
 
 @given(scenarios())
 def test_a_terminal_chart_has_a_line_per_device_and_all_fit(scenario):
-    lines = run(scenario).text(width=100).splitlines()
+    result = run(scenario)
+    lines = result.text(width=100).splitlines()
     named = [line for line in lines if line.startswith("Device ")]
-    assert len(named) == scenario.devices
+    assert len(named) == result.timeline.schedule.devices
     assert all(len(line) <= 100 for line in lines)
 
 
@@ -212,9 +243,30 @@ def test_a_terminal_chart_not_to_scale_shows_what_runs_at_the_start_of_each_colu
 def test_a_terminal_chart_to_scale_shows_each_device_as_busy_as_it_is(scenario):
     result = run(scenario)
     lines = result.text(width=200).splitlines()
-    if len(lines) > scenario.devices + 1:
+    devices = result.timeline.schedule.devices
+    if len(lines) > devices + 1:
         return  # it says that it is not to scale
-    end = max(map(len, lines[: scenario.devices])) - 10  # the last to finish fills its line
+    end = max(map(len, lines[:devices])) - 10  # the last to finish fills its line
     for line, share in zip(lines, result.metrics.utilisation, strict=False):
         busy = sum(letter not in "· " for letter in line[10:])
         assert busy / end == pytest.approx(share)
+
+
+DEADLOCK = {"schedule": "order", "order": "0F0 0B0 0F1 0B1\n1F0 1F1 1B0 1B1"}
+
+
+def test_a_deadlock_is_drawn_up_to_where_it_stops_and_what_each_device_stands_before():
+    result, _ = read(DEADLOCK)
+    root = ElementTree.fromstring(result.svg())
+    groups = list(root.iter(f"{SVG}g"))
+    assert [shown(group) for group in groups if group.get("class") == "op"] == [
+        ("0F0", "0", "0", "1"),
+        ("1F0", "1", "1", "2"),
+    ]
+    assert [group.get("data-stuck") for group in groups if group.get("class") == "stuck"] == ["0B0", "1F1"]
+    assert [group.get("data-gap") for group in groups if group.get("class") == "gap"] == ["stuck", "waits"]
+
+
+def test_a_deadlock_in_a_terminal_waits_to_the_end():
+    result, _ = read(DEADLOCK)
+    assert result.text().splitlines()[:2] == ["Device 1  F1──····", "Device 2  ····F1──"]

@@ -3,11 +3,14 @@
 from bisect import bisect_right
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 
-from pipesched import Message, run
+from oracle import sources
+from pipesched import Message, Op, run
 from pipesched.explain import block, moment, name, standing, why_idle
-from pipesched.model import Op, Pair
+from pipesched.model import Pair
+from pipesched.notes import notes
+from pipesched.run import read
 from pipesched.words import LANGUAGES, sentence
 from scenarios import scenarios
 
@@ -33,92 +36,135 @@ def test_a_device_works_waits_or_is_done_as_its_blocks_say(scenario):
                 assert (here.state, here.cell) == ("waits", row[bisect_right(starts, tick)])
 
 
+def called(timeline, cell):
+    """How a cell of this timeline is named: in decoding a micro-batch is a token of a stream."""
+    return name(cell, timeline.schedule.streams)
+
+
 @given(scenarios())
 def test_a_waiting_device_is_told_what_ends_its_wait_and_how_far_that_is(scenario):
+    """The maker of a value runs, has not begun, or is done and its result travels; or the device itself still sends."""
     timeline = run(scenario).timeline
-    time = timeline.costs.time
-    for device in range(scenario.devices):
+    time, latency = timeline.costs.time, timeline.costs.latency
+    for device in range(timeline.schedule.devices):
         for gap in timeline.gaps(device):
             if gap.before is None:
+                assert why_idle(timeline, gap).key == "gap.done"
                 continue
             cause = timeline.bound_by[device][gap.before]
             home, i = timeline.position[cause.ops[0]]
+            why = why_idle(timeline, gap)
+            assert why.key == ("gap.sends" if home == device else "gap.waits_hop" if latency else "gap.waits")
+            assert why.params["end"] == time(timeline.ends[home][i] + latency)
             for tick in moments(timeline):
                 if gap.start <= tick < gap.end:
                     message = moment(timeline, device, tick).message
                     began, ended = tick >= timeline.starts[home][i], tick >= timeline.ends[home][i]
-                    key = "moment.travelling" if ended else "moment.running" if began else "moment.later"
-                    assert message.key == key
-                    assert message.params["op"] == name(cause)
+                    key = "sends" if home == device else "travelling" if ended else "running" if began else "later"
+                    assert message.key == f"moment.{key}"
+                    assert message.params["op"] == called(timeline, cause)
                     assert message.params["op_end"] == time(timeline.ends[home][i])
-            assert why_idle(timeline, gap).params["end"] == time(timeline.ends[home][i] + timeline.costs.latency)
+
+
+@given(scenarios())
+def test_a_block_is_told_what_fixed_its_start(scenario):
+    timeline = run(scenario).timeline
+    for device, row in enumerate(timeline.schedule.rows):
+        for i, cell in enumerate(row):
+            message, cause = block(timeline, device, i), timeline.bound_by[device][i]
+            assert message.params["op"] == called(timeline, cell)
+            reason = message.params["reason"]
+            if cause is None:
+                assert reason.key == "bound.nothing" and timeline.starts[device][i] == 0
+                continue
+            home, place = timeline.position[cause.ops[0]]
+            waited = timeline.starts[device][i] > timeline.ends[home][place]
+            assert reason.params["op"] == called(timeline, cause)
+            if home == device:
+                assert reason.key == ("bound.sent" if waited else "bound.device")
+            else:
+                assert reason.key == ("bound.hop" if timeline.costs.latency else "bound.value")
 
 
 def every_message(result):
     """What the core can say of a result."""
     timeline = result.timeline
-    for device, row in enumerate(timeline.schedule.rows):
-        yield from (block(timeline, device, i) for i in range(len(row)))
+    for device in range(timeline.schedule.devices):
+        yield from (block(timeline, device, i) for i in range(len(timeline.starts[device])))
         yield from (why_idle(timeline, gap) for gap in timeline.gaps(device))
         yield from (moment(timeline, device, tick).message for tick in moments(timeline))
     yield from result.theory.textbook
+    yield from (note.message for note in notes(result.scenario, timeline, result.metrics))
 
 
+def check_said(message):
+    for language in LANGUAGES:
+        text = sentence(message, language)
+        assert text
+        assert "{" not in text
+    assert str(message) == sentence(message, "en")
+
+
+@settings(max_examples=40)
 @given(scenarios())
 def test_everything_can_be_said_in_every_language(scenario):
     for message in every_message(run(scenario)):
-        for language in LANGUAGES:
-            text = sentence(message, language)
-            assert text
-            assert "{" not in text
+        check_said(message)
 
 
 @given(scenarios())
-def test_a_message_shows_itself_in_english(scenario):
-    assert all(str(message) == sentence(message, "en") for message in every_message(run(scenario)))
+def test_a_note_that_offers_settings_offers_some_that_run(scenario):
+    result = run(scenario)
+    for note in notes(scenario, result.timeline, result.metrics):
+        check_said(note.message)
+        if note.settings:
+            _, errors = read({**scenario.settings(), **note.settings})
+            assert all(error.field == "group" for error in errors)  # a group may deadlock, which is worth seeing
 
 
 @given(scenarios())
 def test_a_queue_holds_what_has_arrived_and_not_started(scenario):
-    """Counted anew: forward s waits from the end of forward s-1 (plus a hop) to its own start; inputs from time 0."""
+    """Counted anew: a forward waits from the end of its maker (plus a hop) to its own start; inputs from time 0."""
     result = run(scenario)
-    timeline = result.timeline
-    latency = scenario.comm * timeline.costs.ticks_per_unit
-    spans = {op: (timeline.starts[d][i], timeline.ends[d][i], d) for op, (d, i) in timeline.position.items()}
+    timeline, schedule = result.timeline, result.timeline.schedule
     for stage, waits in enumerate(result.queues["forward"]):
+        spans = {}
+        for j in range(schedule.micro_batches):
+            device, i = timeline.position[stage, "F", j]
+            arrived = [arrival(timeline, device, maker) for maker in makers(schedule, stage, "F", j)]
+            spans[j] = max(arrived, default=0), timeline.starts[device][i]
         longest = 0
         for tick in moments(timeline):
-            expected = set()
-            for j in range(scenario.micro_batches):
-                start, _, device = spans[stage, "F", j]
-                arrived = 0
-                if stage:
-                    _, end, home = spans[stage - 1, "F", j]
-                    arrived = end + latency * (home != device)
-                if arrived <= tick < start:
-                    expected.add(j)
+            expected = {j for j, (arrived, start) in spans.items() if arrived <= tick < start}
             assert set(standing(waits, tick)) == expected
             longest = max(longest, len(expected))
         assert result.metrics.peak_queue[stage] >= longest
-        arrivals = {arrived for arrived, _, _ in waits}
-        assert result.metrics.peak_queue[stage] == max(len(standing(waits, tick)) for tick in arrivals)
+        assert result.metrics.peak_queue[stage] == max(len(standing(waits, arrived)) for arrived, _, _ in waits)
+
+
+def makers(schedule, *op):
+    """List the operations that may make what ``op`` needs."""
+    return [maker for value in sources(*op, schedule.stages, schedule.streams) for maker in value]
+
+
+def arrival(timeline, device, maker):
+    """When what ``maker`` makes is on ``device``; 0 if there is no such operation."""
+    if maker not in timeline.position:
+        return 0
+    home, i = timeline.position[maker]
+    return timeline.ends[home][i] + timeline.costs.latency * (home != device)
 
 
 @given(scenarios())
 def test_a_backward_waits_only_once_its_forward_and_the_gradient_are_there(scenario):
     result = run(scenario)
     timeline = result.timeline
-    latency = scenario.comm * timeline.costs.ticks_per_unit
     for stage, waits in enumerate(result.queues["backward"]):
         for arrived, started, j in waits:
-            own = [op for op in timeline.position if (op.stage, op.micro_batch) == (stage, j)]
-            device, i = timeline.position[next(op for op in own if op.kind in "BI")]
+            op = next((stage, kind, j) for kind in "BI" if (stage, kind, j) in timeline.position)
+            device, i = timeline.position[op]
             assert started == timeline.starts[device][i]
-            arrivals = [timeline.ends[d][k] for op in own if op.kind == "F" for d, k in [timeline.position[op]]]
-            for op, (home, k) in timeline.position.items():
-                if (op.stage, op.micro_batch) == (stage + 1, j) and op.kind in "BI":
-                    arrivals.append(timeline.ends[home][k] + latency * (home != device))
-            assert arrived == max(arrivals)
+            assert arrived == max(arrival(timeline, device, maker) for maker in makers(timeline.schedule, *op))
 
 
 @pytest.mark.parametrize(
@@ -158,3 +204,50 @@ def test_overlapped_pairs_have_a_name():
     pair = name(Pair(Op(1, "F", 1), Op(0, "B", 0)))
     text = "forward of micro-batch 2 on stage 2 together with backward of micro-batch 1 on stage 1"
     assert sentence(Message("moment.works", {"op": pair}), "en") == f"runs {text}"
+
+
+def test_where_sending_blocks_the_device_is_said_to_send():
+    timeline = run(devices=2, micro_batches=2, comm=2, send="blocking").timeline
+    assert (
+        sentence(moment(timeline, 0, 1).message, "en")
+        == "sends the result of forward of micro-batch 1 on stage 1 until 3"
+    )
+    gap = next(timeline.gaps(0))
+    text = "Device 1 is held up from 1 to 3: it sends the result of forward of micro-batch 1 on stage 1."
+    assert sentence(why_idle(timeline, gap), "en") == text
+
+
+def test_a_token_waits_for_the_one_before_it():
+    timeline = run(schedule="decode", devices=2, micro_batches=1, tokens=2).timeline
+    text = "waits for token 1 of stream 1 on stage 2, which runs on device 2 until 2"
+    assert sentence(moment(timeline, 0, 1).message, "en") == text
+
+
+CIRCLE = {"schedule": "order", "order": "0F0 0B0 0F1 0B1\n1F0 1F1 1B0 1B1\n"}
+
+
+def test_a_device_that_waits_for_ever_says_for_what():
+    result, _ = read(CIRCLE)
+    timeline = result.timeline
+    assert [sentence(moment(timeline, device, 2).message, "en") for device in (0, 1)] == [
+        "waits for ever for backward of micro-batch 1 on stage 2, before backward of micro-batch 1 on stage 1",
+        "waits for ever for forward of micro-batch 2 on stage 1, before forward of micro-batch 2 on stage 2",
+    ]
+    (gap,) = timeline.gaps(0)
+    assert sentence(why_idle(timeline, gap), "en") == (
+        "Device 1 waits for ever: its next operation, backward of micro-batch 1 on stage 1, needs "
+        "backward of micro-batch 1 on stage 2, which never comes."
+    )
+
+
+@pytest.mark.parametrize("order", [CIRCLE["order"], "0B0 0F0", "0W0 0F0 0I0", "0F0 0B0\n1F0 1B0\n3F0 2F0 2B0 3B0"])
+def test_of_a_deadlock_everything_can_be_said_and_drawn(order):
+    result, errors = read({**CIRCLE, "order": order})
+    assert not errors
+    for device, link in result.timeline.stuck.items():
+        here = moment(result.timeline, device, result.timeline.end)
+        assert (here.state, here.cell) == ("waits", link.cell)
+    check_said(result.deadlock.message)
+    for message in every_message(result):
+        check_said(message)
+    assert result.text() and result.svg(width=400)

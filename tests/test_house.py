@@ -10,14 +10,17 @@ import sys
 from html.parser import HTMLParser
 from importlib import import_module
 from pathlib import Path
+from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 
 import pipesched
 from pipesched.ink import PALETTES
-from pipesched.scenario import DEFAULTS, SETTINGS
+from pipesched.notes import WITH_NOTE
+from pipesched.presets import PRESETS
+from pipesched.scenario import DEFAULTS, SETTINGS, Scenario
 from pipesched.schedules import FAMILIES, REGISTRY
-from pipesched.words import catalogue
+from pipesched.words import LANGUAGES, catalogue
 
 ROOT = Path(__file__).resolve().parents[1]
 LIBRARY = ROOT / "app" / "pipesched"
@@ -35,13 +38,17 @@ ALLOWED = {
     "words": {"model"},
     "simulate": {"model", "rules"},
     "metrics": {"model", "rules"},
-    "bounds": {"model", "scenario"},
+    "bounds": {"model", "scenario", "schedules"},
     "explain": {"model", "metrics"},
+    "notation": {"model"},
+    "notes": {"model", "scenario", "notation", "schedules", "metrics", "bounds"},
+    "presets": {"model", "notation"},
+    "report": {"model", "bounds", "run", "words"},
     "text": {"model", "words"},
     "svg": {"model", "words", "explain", "ink"},
     "ink": set(),
 }
-SCHEDULES = {"model", "scenario", "schedules"}
+SCHEDULES = {"model", "scenario", "notation", "schedules"}
 
 
 def short(module):
@@ -148,6 +155,14 @@ def test_the_page_s_form_is_the_scenario():
 def test_a_field_of_the_form_has_the_default_and_the_limits_of_its_setting(name):
     field, setting = NAMED[name], SETTINGS[name]
     default = DEFAULTS[name]
+    if setting.kind == "choice":  # the first option is the default, in the page as in Python
+        options = [e["value"] for e in PAGE if e["tag"] == "option" and field in e["within"]]
+        assert options == list(setting.options)
+        assert default == options[0]
+        return
+    if setting.kind == "text":
+        assert int(field["maxlength"]) == setting.high
+        return
     assert field.get("value", "") == ("" if default is None else str(default))
     low, high = (field.get(key, field.get(f"data-{key}")) for key in ("min", "max"))
     assert (float(low), float(high)) == (float(setting.low), float(setting.high))
@@ -156,16 +171,35 @@ def test_a_field_of_the_form_has_the_default_and_the_limits_of_its_setting(name)
 def test_the_selector_lists_the_registry_in_its_order_and_families():
     groups = [e for e in PAGE if e["tag"] == "optgroup"]
     assert [group["data-t-label"] for group in groups] == [f"family.{family}" for family in FAMILIES]
-    options = [e for e in PAGE if e["tag"] == "option"]
+    options = [e for e in PAGE if e["tag"] == "option" and NAMED["schedule"] in e["within"]]
     assert [option["value"] for option in options] == list(REGISTRY)
     assert [option["value"] for option in options if "selected" in option] == [DEFAULTS["schedule"]]
     for option in options:
         assert option["within"][-1]["data-t-label"] == f"family.{REGISTRY[option['value']].family}"
+        assert option["data-also"] == ", ".join(REGISTRY[option["value"]].synonyms)
+
+
+def test_the_page_links_the_figures_of_the_papers():
+    links = {e["data-preset"]: dict(parse_qsl(urlsplit(e["href"]).fragment)) for e in PAGE if "data-preset" in e}
+    expected = {p.name: {k: str(v) for k, v in Scenario(**p.settings).changed().items()} for p in PRESETS}
+    assert links == expected
+    sources = [e["text"] for e in PAGE if e["tag"] == "cite" and any(o.get("id") == "presets" for o in e["within"])]
+    assert sources == [preset.source for preset in PRESETS]
+
+
+def test_every_schedule_has_its_words():
+    for language in LANGUAGES:
+        known = catalogue(language)
+        for name in REGISTRY:
+            assert f"schedule.{name}" in known
+            assert f"schedule.{name}.idea" in known
+        assert {key.split(".")[1] for key in known if re.fullmatch(r"schedule\.\w+\.note", key)} == set(WITH_NOTE)
+        assert {f"preset.{preset.name}" for preset in PRESETS} == {key for key in known if key.startswith("preset.")}
 
 
 @pytest.mark.parametrize(("key", "text"), sorted(set(MARKED)), ids=[key for key, _ in sorted(set(MARKED))])
 def test_the_page_says_in_english_what_the_catalogue_says(key, text):
-    assert re.sub(r"\s+", " ", text or "").strip() == catalogue("en")[key]
+    assert re.sub(r"\s+", " ", text or "").strip() == catalogue("en")[key].replace("\n", " ")
 
 
 def test_every_number_shown_is_a_metric_by_its_name():
@@ -189,7 +223,7 @@ def test_every_label_belongs_to_a_control_and_every_control_has_a_name():
     labels = {e["for"] for e in PAGE if e["tag"] == "label" and "for" in e}
     assert labels <= set(ids)
     for control in PAGE:
-        if control["tag"] in ("input", "select") and control.get("type") != "hidden":
+        if control["tag"] in ("input", "select", "textarea") and control.get("type") != "hidden":
             in_label = any(outer["tag"] == "label" for outer in control["within"])
             assert in_label or control.get("id") in labels or "aria-label" in control, control
 
@@ -208,7 +242,7 @@ def test_the_readme_s_commands_and_python_run():
     """Those that end by themselves; `python3 app` and `python3 tests` are what runs this."""
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     commands = re.findall(r"^python3 (app (?:run|list)[^#\n]*)", readme, re.MULTILINE)
-    assert len(commands) == 3
+    assert len(commands) == 5
     (program,) = re.findall(r"```python\n(import pipesched\n.*?)```", readme, re.DOTALL)
     calls = [[sys.executable, *command.split()] for command in commands] + [[sys.executable, "-c", program]]
     for call in calls:
@@ -220,7 +254,7 @@ def test_the_readme_s_commands_and_python_run():
 def test_page_and_drawing_have_the_same_colours():
     sheet = (ROOT / "static/css/page.css").read_text(encoding="utf-8")
     for palette in PALETTES.values():
-        for kind in "FB":
+        for kind in palette.kinds:
             ink = palette.kinds[kind]
             assert f"--{kind}: {ink.fill}; --{kind}-line: {ink.outline}; --{kind}-text: {ink.text};" in sheet
         assert f"--gap: {palette.gap}; --gap-line: {palette.gap_line};" in sheet

@@ -9,6 +9,9 @@ from collections.abc import Iterator
 import pytest
 
 from pipesched import run
+from pipesched.presets import PRESETS
+from pipesched.schedules import REGISTRY
+from pipesched.words import catalogue
 from site_server import STRICT, Fault, serving
 
 pytestmark = pytest.mark.browser
@@ -373,3 +376,116 @@ def test_the_largest_scenario_does_not_hang(opened, server):
     visit.shows(makespan=(1024 + 63) * 3)
     visit.set("devices", 2)
     visit.shows(makespan=(1024 + 1) * 3)
+
+
+def test_every_schedule_can_be_chosen_and_shows_the_numbers_that_python_gives(visit):
+    visit.set("devices", 4)
+    visit.set("micro_batches", 8)
+    for name in REGISTRY:
+        visit.page.select_option("#schedule", name)
+        metrics = run(schedule=name, devices=4, micro_batches=8).metrics
+        visit.until(f"document.documentElement.dataset.shown === '{name}'")
+        visit.shows(makespan=metrics.makespan, longest_span=metrics.longest_span)
+        peaks = visit.page.eval_on_selector_all(
+            "output[name=peak_activations]", "all => all.map((o) => o.dataset.value)"
+        )
+        assert [int(peak) for peak in peaks] == list(metrics.peak_activations)
+        assert visit.page.inner_text("#about cite") == REGISTRY[name].source
+    assert not visit.page.locator(".error").count()
+    assert visit.complaints == []
+
+
+def test_what_a_schedule_cannot_do_is_said_at_the_field_and_put_right_by_a_click(visit):
+    visit.page.select_option("#schedule", "dualpipe")
+    error = visit.page.locator(".control:has([name=devices]) .error")
+    assert "DualPipe needs an even number of devices, not 3" in error.inner_text()
+    assert visit.page.input_value("#schedule") == "dualpipe"  # what was chosen stays
+    error.locator("button").last.click()
+    visit.until("document.documentElement.dataset.shown === 'dualpipe'")
+    assert visit.page.input_value("[name=devices]") == "4"
+    assert visit.page.input_value("[name=micro_batches]") == "8"  # what else it needs came along
+    assert not visit.page.locator(".error").count()
+
+
+@pytest.mark.parametrize(
+    ("typed", "name"),
+    [("vpp", "interleaved_1f1b"), ("AFAB", "gpipe"), ("zb1p", "zb_h1"), ("Hanayo", "wave"), ("dapple", "1f1b")],
+)
+def test_a_schedule_is_found_under_any_of_its_names(visit, typed, name):
+    visit.page.fill("#search", typed)
+    visit.page.locator("#found button", has_text=catalogue("en")[f"schedule.{name}"]).first.click()
+    visit.until(f"document.documentElement.dataset.shown === '{name}'")
+    assert visit.page.input_value("#search") == ""
+    visit.page.fill("#search", "no such thing")
+    assert visit.page.inner_text("#found") == "No schedule is called that."
+    visit.page.fill("#search", "")
+
+
+def test_a_control_that_the_schedule_does_not_use_is_disabled_and_says_why(visit):
+    visit.page.select_option("#schedule", "interleaved_1f1b")
+    visit.until("document.documentElement.dataset.shown === 'interleaved_1f1b'")
+    assert visit.page.locator("#own").get_attribute("open") is not None
+    assert visit.page.is_enabled("[name=chunks]")
+    assert visit.page.is_disabled("[name=tokens]")
+    assert visit.page.inner_text(".control:has([name=tokens]) .unused") == "interleaved 1F1B does not use it."
+    visit.page.select_option("#schedule", "decode")
+    visit.until("document.documentElement.dataset.shown === 'decode'")
+    assert visit.page.is_enabled("[name=tokens]")
+    assert visit.page.is_disabled("[name=chunks]")
+
+
+def test_an_order_that_is_pasted_is_drawn_measured_or_refused_with_the_reason(visit):
+    visit.page.eval_on_selector("#own-order", "(details) => (details.open = true)")
+    visit.set("order", "0F0 0F1 0B0 0B1\n1F0 1B0 1F1 1B1")
+    visit.until("document.documentElement.dataset.shown === 'order'")
+    visit.shows(makespan=9)
+    visit.set("order", "0F0 0F1 0B0 0B1\n1F0 1B0 1F1 1Q1")
+    error = visit.page.locator(".control:has([name=order]) .error")
+    error.wait_for()
+    assert "line 2, column 13: 1Q1 is not an operation" in error.inner_text()
+    assert visit.page.input_value("[name=order]").endswith("1Q1")
+    visit.set("order", "0F0 0F1 0B0 0B1\n1B0 1F0 1F1 1B1")
+    visit.page.wait_for_selector("[data-stuck='1B0']")
+    assert "device 2 stands before 1B0, which needs 1F0" in error.inner_text()
+    assert visit.page.inner_text("output[name=makespan]") == "–"
+    assert visit.page.locator("g.op").count() == 2  # drawn up to where it stops
+
+
+def test_the_order_of_a_schedule_can_be_taken_and_edited(visit):
+    visit.page.select_option("#schedule", "1f1b")
+    visit.until("document.documentElement.dataset.shown === '1f1b'")
+    visit.page.eval_on_selector("#own-order", "(details) => (details.open = true)")
+    visit.page.click("#take")
+    visit.until("document.documentElement.dataset.shown === 'order'")
+    assert visit.page.input_value("[name=order]") == run(schedule="1f1b").order()
+    visit.shows(makespan=18)
+
+
+@pytest.mark.parametrize("name", ["gpipe_2c", "megatron_4b", "zb_h2", "dualpipe_5"])
+def test_a_figure_of_a_paper_is_one_link_and_every_duration_is_there(visit, name):
+    preset = next(preset for preset in PRESETS if preset.name == name)
+    visit.page.eval_on_selector("#presets", "(details) => (details.open = true)")
+    visit.page.click(f"[data-preset={name}]")
+    metrics = run(**preset.settings).metrics
+    visit.shows(makespan=metrics.makespan, longest_span=metrics.longest_span)
+    assert visit.page.inner_text("#durations").startswith("Per stage: f = ")
+    assert visit.complaints == []
+
+
+def test_the_letters_follow_the_papers_convention_when_asked(visit):
+    visit.page.select_option("#schedule", "zb_h1")
+    visit.page.wait_for_selector("g.op[data-op='0I0'] >> text=I1")
+    visit.page.select_option("#letters", "zero_bubble")
+    visit.page.wait_for_selector("g.op[data-op='0I0'] >> text=B1")
+    assert "letters=zero_bubble" in visit.page.url
+    visit.page.select_option("#letters", "pytorch")
+    visit.page.wait_for_selector("g.op[data-op='0I0'] >> text=I1")
+
+
+def test_a_note_that_offers_another_rule_applies_it(visit):
+    visit.page.select_option("#schedule", "interleaved_1f1b")
+    visit.set("devices", 4)
+    visit.set("micro_batches", 10)
+    visit.page.click("#notes button >> nth=0")
+    visit.until("document.querySelector('[name=group]').value === '4'")
+    visit.shows(makespan=run(schedule="interleaved_1f1b", devices=4, micro_batches=10, group=4).metrics.makespan)

@@ -20,6 +20,8 @@ from pipesched.words import LANGUAGES, sentence
 from scenarios import scenarios
 
 NUMBERS = [name for name, setting in SETTINGS.items() if setting.kind in ("whole", "number")]
+OPTIONAL = [name for name, setting in SETTINGS.items() if setting.optional]
+CHOICES = [name for name, setting in SETTINGS.items() if setting.kind == "choice"]
 HOSTILE = [
     "1e999999999",
     "1e-999999999",
@@ -42,8 +44,9 @@ HOSTILE = [
 
 
 def refusal(**settings):
+    """Return the error that the settings meet, at once or when they are run."""
     with pytest.raises(ScenarioError) as caught:
-        Scenario(**settings)
+        run(Scenario(**settings))
     return caught.value
 
 
@@ -91,7 +94,7 @@ def test_a_list_is_read_with_any_usual_separator(text, values):
     assert Scenario(devices=3, stage_times=text).stage_times == tuple(map(Fraction, values))
 
 
-@pytest.mark.parametrize("name", [name for name in NUMBERS if name != "slow_stage"])
+@pytest.mark.parametrize("name", NUMBERS)
 def test_limits_are_inclusive_and_nothing_is_clamped(name):
     setting = SETTINGS[name]
     assert getattr(Scenario(**{name: setting.low}), name) == setting.low
@@ -103,7 +106,7 @@ def test_limits_are_inclusive_and_nothing_is_clamped(name):
         assert (error.message.params["low"], error.message.params["high"]) == (setting.low, setting.high)
 
 
-@pytest.mark.parametrize("name", ["slow_stage", "stage_times"])
+@pytest.mark.parametrize("name", OPTIONAL)
 def test_a_blank_optional_field_is_an_empty_one(name):
     assert getattr(Scenario(**{name: " "}), name) is None
 
@@ -150,16 +153,31 @@ def test_what_is_no_list_is_refused(value):
 
 @pytest.mark.parametrize("value", [None, "", ()])
 def test_an_optional_setting_may_be_left_out(value):
-    scenario = Scenario(slow_stage=value, stage_times=value)
-    assert (scenario.slow_stage, scenario.stage_times) == (None, None)
+    scenario = Scenario(**dict.fromkeys(OPTIONAL, value))
+    assert [getattr(scenario, name) for name in OPTIONAL] == [None] * len(OPTIONAL)
+
+
+@pytest.mark.parametrize("name", CHOICES)
+def test_a_choice_is_one_of_its_names(name):
+    for option in SETTINGS[name].options:
+        assert getattr(Scenario(**{name: option}), name) == option
+    error = refusal(**{name: "perhaps"})
+    assert error.field == name
+    assert all(option in str(error) for option in (*SETTINGS[name].options, "perhaps"))
+
+
+def test_an_order_keeps_its_lines_and_loses_the_blanks_around_them():
+    assert Scenario(order=" 0F0 0F1 \r\n\t1F0 1F1\n\n").order == "0F0 0F1\n1F0 1F1"
+    assert refusal(order="x" * 1_000_001).field == "order"
 
 
 def test_the_slow_stage_is_the_middle_one_unless_named():
     """One of three, two, one: a person counts from 1, and of an even number the first half's last."""
-    assert Scenario(devices=3, slow_factor=2).factors == (1, 2, 1)
-    assert Scenario(devices=4, slow_factor=2).factors == (1, 2, 1, 1)
-    assert Scenario(devices=1, slow_factor=2).factors == (2,)
-    assert Scenario(devices=3, slow_factor=2, slow_stage=3, stage_times="1;2;1.5").factors == (1, 2, 3)
+    slow = Scenario(slow_factor=2)
+    assert slow.factors(3) == (1, 2, 1)
+    assert slow.factors(4) == (1, 2, 1, 1)
+    assert slow.factors(1) == (2,)
+    assert Scenario(slow_factor=2, slow_stage=3, stage_times="1;2;1.5").factors(3) == (1, 2, 3)
 
 
 def test_a_slow_stage_that_is_not_there_is_refused_with_the_limits_that_hold():
@@ -167,6 +185,28 @@ def test_a_slow_stage_that_is_not_there_is_refused_with_the_limits_that_hold():
     assert (error.field, error.message.params["low"], error.message.params["high"]) == ("slow_stage", 1, 3)
     assert refusal(slow_stage=0).field == "slow_stage"
     assert Scenario(devices=3, slow_stage=3).slow_stage == 3
+    error = refusal(schedule="looped_bfs", devices=3, chunks=4, slow_stage=13)
+    assert error.message.params["high"] == 12
+
+
+def test_durations_are_those_of_a_device_which_its_chunks_share_unless_said_to_be_of_a_stage():
+    looped = {"schedule": "looped_bfs", "devices": 2, "chunks": 4, "micro_batches": 1, "forward": 2, "overlap": 2}
+    of = {whose: run(**looped, times_of=whose).timeline.costs for whose in ("device", "stage")}
+    assert [costs.time(costs.durations["F"][0]) for costs in of.values()] == [0.5, 2]
+    assert [costs.time(costs.durations["B"][7]) for costs in of.values()] == [0.5, 2]
+    assert [costs.time(costs.paired["F"][0]) for costs in of.values()] == [0.25, 1]
+    measured = run(**looped, stage_times="1 2 3 4 5 6 7 8").timeline.costs
+    assert measured.durations["F"] == tuple(2 * measured.ticks_per_unit * n for n in range(1, 9))
+
+
+def test_late_recomputation_lengthens_every_backward_by_the_forward():
+    costs = run(schedule="zb_h1", forward=3, input_grad=5, weight_grad=7, recompute="late").timeline.costs
+    assert {kind: times[0] for kind, times in costs.durations.items() if kind in "FBIW"} == {
+        "F": 3,
+        "B": 15,
+        "I": 8,
+        "W": 7,
+    }
 
 
 def test_an_unknown_schedule_is_refused_with_those_there_are():
@@ -182,16 +222,39 @@ def test_an_unknown_schedule_is_refused_with_those_there_are():
         {"devices": 3, "stage_times": "1,2,3,4"},
         {"devices": 64, "stage_times": "1"},
         {"devices": 2, "stage_times": ",".join(["1"] * 65)},
-        {"devices": 4, "slow_stage": 4, "stage_times": "1,2"},
         {"devices": 3, "slow_stage": 9},
         {"devices": 2, "stage_times": "1/3, 0.001, 7"},
+        {"schedule": "looped_bfs", "devices": 4, "chunks": 3, "stage_times": "1,2,3,4,5,6"},
+        {"schedule": "looped_bfs", "devices": 4, "chunks": 3, "stage_times": "1"},
+        {"schedule": "zb_v", "devices": 4, "stage_times": "1,2,3,4"},
+        {"schedule": "zb_auto", "devices": 4, "stage_times": "1,2"},
+        {"schedule": "order", "stage_times": "1"},
     ],
 )
 def test_every_repair_that_is_offered_works(settings):
     error = refusal(**settings)
     assert error.repairs
     for repair in error.repairs:
-        Scenario(**{**settings, **repair})
+        run(Scenario(**{**settings, **repair}))
+
+
+@pytest.mark.parametrize(
+    ("settings", "offered"),
+    [
+        (
+            {"schedule": "dualpipe", "devices": 5, "micro_batches": 8},
+            [{"devices": 4}, {"devices": 6, "micro_batches": 12}],
+        ),
+        ({"schedule": "chimera", "devices": 4, "stage_times": "1,2,3"}, [{"stage_times": "1,2,3,1"}]),
+    ],
+)
+def test_a_repair_that_breaks_another_rule_brings_the_repair_of_that_or_is_not_offered(settings, offered):
+    _, (error, *_) = read(settings)
+    assert [{name: str(value) for name, value in repair.items()} for repair in error.repairs] == [
+        {name: str(value) for name, value in repair.items()} for repair in offered
+    ]
+    for repair in error.repairs:
+        run(Scenario(**{**settings, **repair}))
 
 
 @given(scenarios())
@@ -200,6 +263,7 @@ def test_changed_settings_make_the_same_scenario_again(scenario):
     assert Scenario(**scenario.settings()) == scenario
     assert Scenario.read(scenario.changed()) == (scenario, [])
     assert eval(repr(scenario)) == scenario
+    assert all(isinstance(value, int | str | None) for value in scenario.settings().values())
     assert hash(Scenario(**scenario.changed())) == hash(scenario)
 
 
@@ -231,8 +295,8 @@ def test_reading_a_link_replaces_only_what_cannot_be_used_and_reports_each():
 
 
 def test_reading_a_link_reports_fields_that_do_not_fit_together():
-    scenario, errors = Scenario.read({"devices": "2", "stage_times": "1,2,3", "slow_stage": "3"})
-    assert scenario == Scenario(devices=2)
+    result, errors = read({"devices": "2", "stage_times": "1,2,3", "slow_stage": "3"})
+    assert result.scenario == Scenario(devices=2)
     assert sorted(error.field for error in errors) == ["slow_stage", "stage_times"]
 
 
@@ -243,6 +307,17 @@ def test_reading_a_link_with_an_unknown_schedule_runs_the_default():
 
 
 TYPED = st.one_of(st.text("0123456789.,;/-+_eE xż", max_size=12), st.integers(), st.none())
+
+
+@given(st.dictionaries(st.sampled_from(list(SETTINGS)), TYPED), st.sampled_from(["", *REGISTRY]))
+def test_any_link_shows_something_and_says_what_it_changed(values, schedule):
+    """``read`` never fails; what is shown differs from the link only in fields reported, or repaired for them."""
+    link = {**values, "schedule": schedule}
+    result, errors = read(link)
+    assert result.timeline.schedule.devices
+    reported = {error.field for error in errors} | {name for e in errors for repair in e.repairs for name in repair}
+    asked = Scenario.read(link)[0]
+    assert all(getattr(result.scenario, name) == getattr(asked, name) for name in set(SETTINGS) - reported)
 
 
 @given(st.dictionaries(st.sampled_from(list(SETTINGS)), TYPED))

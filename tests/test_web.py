@@ -33,9 +33,13 @@ def test_every_metric_is_answered_with_its_value(scenario):
     one = {row["name"]: row["value"] for row in answer["numbers"]}
     for name in Metrics.__dataclass_fields__:
         value = getattr(metrics, name)
-        if isinstance(value, tuple):
-            rows = answer["stages" if name == "peak_queue" else "devices"]
-            assert [row[name]["value"] for row in rows] == list(value)
+        if name == "peak_queue":  # per stage; a device shows those of all its stages
+            homes = run(scenario).homes
+            for device, row in enumerate(answer["devices"]):
+                here = [queue for stage, queue in enumerate(value) if device in homes[stage]]
+                assert row[name] == {"value": max(here), "text": ", ".join(map(str, here))}
+        elif isinstance(value, tuple):
+            assert [row[name]["value"] for row in answer["devices"]] == list(value)
         else:
             assert one[name] == value
     assert answer["problems"] == []
@@ -64,7 +68,10 @@ def test_the_formula_is_said_where_it_holds():
     formula = ask()["formula"]
     assert formula["textbook"] == "M + K − 1 = 4 + 3 − 1 = 6 steps instead of K · M = 3 · 4 = 12"
     assert formula["why"] == []
-    assert formula["text"] == "Exact for these settings: makespan = (M + K − 1) · f = (4 + 3 − 1) · 1 = 6"
+    assert formula["text"] == [
+        "The simulated makespan equals the closed form: (M + K − 1) · f = (4 + 3 − 1) · 1 = 6.",
+        "No order of these operations on these devices can be faster: the makespan equals the lower bound.",
+    ]
 
 
 def test_where_the_formula_does_not_hold_it_is_said_why_and_what_holds():
@@ -72,10 +79,111 @@ def test_where_the_formula_does_not_hold_it_is_said_why_and_what_holds():
     assert not formula["textbook"]
     assert len(formula["why"]) == 1
     assert "stage 2" in formula["why"][0]
-    assert formula["text"].endswith("4 + (4 − 1) · 2 = 10")
+    assert formula["text"][0].endswith("4 + (4 − 1) · 2 = 10.")
 
 
-@pytest.mark.parametrize(("lang", "label"), [("en", "Stages K"), ("pl", "Etapy K")])
+def test_a_closed_form_that_does_not_apply_says_what_it_needs_and_the_distance_to_the_bound_is_given():
+    """LB2 of f = b = 6, 3, 2 with M = 2 is 28, the best possible 30: schedules.md s9's counter-example."""
+    settings = {"schedule": "1f1b", "micro_batches": 2, "stage_times": "6 3 2", "weight_grad": 0}
+    closed, bound = ask(settings=settings)["formula"]["text"]
+    assert closed == (
+        "The closed form for the makespan, (M + K − 1) · (f + b), does not apply here. "
+        "It holds only where: all stages take equally long."
+    )
+    assert "above the lower bound of 28" in bound
+
+
+def notes(**settings):
+    return {note["text"]: note["settings"] for note in ask(settings=settings)["notes"]}
+
+
+def test_that_1f1b_has_no_smaller_bubble_than_gpipe_is_said_on_the_page_of_1f1b():
+    (text,) = notes(schedule="1f1b", devices=4, micro_batches=8)
+    assert "does not have a smaller bubble than GPipe: both take 33" in text
+    assert "at most 4 activations on a device in place of 8" in text
+    (text,) = notes(schedule="1f1b", devices=4, micro_batches=8, comm=1)
+    assert "GPipe would take 39" in text  # 33 + 2 (K - 1) c
+
+
+def test_who_refuses_ten_micro_batches_interleaved_on_four_devices_is_said_and_the_others_are_offered():
+    found = notes(schedule="interleaved_1f1b", devices=4, micro_batches=10)
+    assert [settings for settings in found.values() if settings] == [
+        {"group": 4},
+        {"micro_batches": 12, "group": ""},
+    ]
+    assert "groups of 5" in next(iter(found))
+    assert "PyTorch's choice too" in next(iter(found))
+    refused = notes(schedule="interleaved_1f1b", devices=4, micro_batches=10, group=4)
+    assert any("Megatron-LM refuses" in text for text in refused)
+    assert {"group": 5} in refused.values()
+
+
+def test_one_f_one_b_with_few_micro_batches_runs_and_says_that_pytorch_refuses_it():
+    assert any("PyTorch refuses" in text for text in notes(schedule="1f1b", devices=4, micro_batches=2))
+
+
+def test_a_circle_is_drawn_up_to_where_it_stops_and_said_in_the_language_asked():
+    answer = ask(settings={"schedule": "order", "order": "0F0 0B0 0F1 0B1\n1B1 1F0 1F1 1B0"}, lang="pl")
+    assert answer["problems"] == []
+    assert "urządzenie 2 stoi przed 1B1" in answer["deadlock"]
+    assert 'data-op="0F0"' in answer["svg"]
+    assert 'data-stuck="1B1"' in answer["svg"]
+    assert {row["value"] for row in answer["numbers"]} == {None}
+    assert answer["formula"] is None
+    assert ask("explain", {"schedule": "order", "order": "0B0 0F0"}, device=0, time=0)["text"]
+    assert ask("moment", {"schedule": "order", "order": "0B0 0F0"}, time=0)["devices"][0]["state"] == "waits"
+
+
+def test_an_order_that_cannot_be_read_says_where():
+    (problem,) = ask(settings={"schedule": "order", "order": "0F0 0B0\n0X1"})["problems"]
+    assert problem["field"] == "order"
+    assert "line 2, column 1" in problem["text"]
+
+
+def test_transfers_in_a_pasted_order_are_left_out_and_counted():
+    (text,) = notes(schedule="order", order="0F0 0SEND_F0 0B0\n1RECV_F0 1F0 1B0")
+    assert text.startswith("2 transfer and sharding actions are left out")
+
+
+def test_the_order_of_a_schedule_can_be_taken_and_comes_out_the_same():
+    settings = {"schedule": "dualpipe", "devices": 4, "micro_batches": 8}
+    text = ask("order", settings)["order"]
+    again = ask(settings={"schedule": "order", "order": text, "times_of": "stage"})
+    assert again["problems"] == []
+    assert again["numbers"] == ask(settings=settings)["numbers"]
+
+
+def test_a_combination_that_is_not_possible_offers_ones_that_are():
+    (problem,) = ask(settings={"schedule": "dualpipe", "devices": 5, "micro_batches": 3})["problems"][:1]
+    assert problem["field"] == "devices"
+    assert problem["repairs"]
+    for repair in problem["repairs"]:
+        assert (
+            ask(settings={"schedule": "dualpipe", "devices": 5, "micro_batches": 3} | repair["settings"])["problems"]
+            == []
+        )
+
+
+def test_letters_follow_the_convention_asked_for():
+    settings = {"schedule": "zb_h1", "devices": 2, "micro_batches": 2}
+    ours, theirs = (ask(settings=settings, letters=letters)["svg"] for letters in ("pytorch", "zero_bubble"))
+    assert ">I1<" in ours
+    assert ">B1<" in theirs
+    assert ">I1<" not in theirs
+    assert 'data-op="0I0"' in theirs  # the hooks do not change
+
+
+def test_every_duration_is_said():
+    said = ask(settings={"schedule": "dualpipe", "devices": 4, "micro_batches": 8, "overlap": "2.5", "comm": "0.1"})
+    assert said["durations"] == "Per stage: f = 1, i = 1, w = 1, b = i + w = 2, F&B = 2.5, c = 0.1."
+    said = ask(settings={"schedule": "interleaved_1f1b", "devices": 2, "slow_factor": 2})
+    assert (
+        said["durations"]
+        == "Per stage: f = 0.5, i = 0.5, w = 0.5, b = i + w = 1, c = 0, times the factor of each stage."
+    )
+
+
+@pytest.mark.parametrize(("lang", "label"), [("en", "Devices K"), ("pl", "Urządzenia K")])
 def test_a_bad_field_runs_on_its_default_and_is_reported_in_the_language_asked(lang, label):
     answer = ask(settings={"devices": "99", "micro_batches": "8"}, lang=lang)
     assert answer["settings"]["devices"] == 3
@@ -129,7 +237,7 @@ def test_a_gap_is_explained():
 def test_any_point_of_the_chart_can_be_asked_about(scenario):
     result = run(scenario)
     end = result.metrics.makespan
-    for device in range(scenario.devices):
+    for device in range(result.timeline.schedule.devices):
         for time in (-1, 0, end / 3, end, end + 1):
             answer = ask("explain", scenario.changed(), device=device, time=time)
             assert answer["text"]
@@ -173,12 +281,14 @@ def test_the_table_lists_operations_up_to_its_limit_and_says_what_it_leaves_out(
 
 
 def test_settings_a_schedule_does_not_use_are_named():
-    assert set(ask()["unused"]) == {"input_grad", "weight_grad", "chunks"}
-    assert set(ask(settings={"schedule": "gpipe"})["unused"]) == {"chunks"}
+    special = {"chunks", "group", "memory_limit", "overlap", "tokens", "order", "times_of"}
+    assert set(ask()["unused"]) == special | {"input_grad", "weight_grad", "recompute", "update"}
+    assert set(ask(settings={"schedule": "gpipe"})["unused"]) == special
+    assert set(ask(settings={"schedule": "interleaved_1f1b"})["unused"]) == special - {"chunks", "group", "times_of"}
 
 
 @given(scenarios())
 def test_settings_said_to_be_unused_change_nothing(scenario):
     for field in ask(settings=scenario.changed())["unused"]:
-        if field != "chunks":
-            assert run(replace(scenario, **{field: 7})).metrics == run(scenario).metrics
+        value = {"times_of": "stage", "recompute": "late", "order": "0F0"}.get(field, 7)
+        assert run(replace(scenario, **{field: value})).metrics == run(scenario).metrics

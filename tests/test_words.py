@@ -7,7 +7,7 @@ import pytest
 from babel import Locale
 
 from pipesched import Message, Op, run
-from pipesched.model import DeadlockError, ScenarioError
+from pipesched.model import DeadlockError, ScenarioError, Stuck
 from pipesched.schedules import FAMILIES, REGISTRY
 from pipesched.words import LANGUAGES, LOCALES, catalogue, environment_language, number, percent, plural, sentence
 
@@ -119,7 +119,8 @@ def test_every_schedule_family_and_kind_has_its_words(language):
     assert {f"schedule.{name}" for name in REGISTRY} <= keys
     assert {f"schedule.{name}.idea" for name in REGISTRY} <= keys
     assert {f"family.{family}" for family in FAMILIES} <= keys
-    assert {f"op.{kind}" for kind in "FBIW"} <= keys
+    assert {f"op.{kind}" for kind in "FBIWRU"} <= keys
+    assert {f"legend.{kind}" for kind in "FBIWRU"} <= keys
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
@@ -146,7 +147,7 @@ def test_a_shell_is_answered_in_its_language(environment, language):
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_errors_can_be_said(language):
     errors = [
-        DeadlockError({0: Op(0, "F", 0)}, None),
+        DeadlockError([Stuck(0, Op(0, "B", 0), Op(0, "F", 0)), Stuck(1, Op(1, "B", 0), None)], None),
         ScenarioError("devices", "error.whole", {"low": 1, "high": 64, "given": "x"}),
         ScenarioError("stage_times", "error.stage_times", {"n": 2, "stages": 3}),
         ScenarioError("nothing", "error.unknown_field", {"given": "nothing"}),

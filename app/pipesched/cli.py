@@ -10,21 +10,31 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 from shutil import get_terminal_size
+from textwrap import fill
 from typing import Any, NoReturn
 
+from pipesched import report, text
 from pipesched.model import DeadlockError, Message, ScenarioError
+from pipesched.notation import write_csv
+from pipesched.presets import PRESETS
 from pipesched.run import Result, run
 from pipesched.scenario import DEFAULTS, SETTINGS, Scenario, number_text
-from pipesched.schedules import REGISTRY
-from pipesched.words import LANGUAGES, environment_language, number, sentence
+from pipesched.schedules import FAMILIES, REGISTRY
+from pipesched.words import LANGUAGES, catalogue, environment_language, number, sentence
 
 FORMATS: dict[str, Callable[[Result, str], str]] = {
     "json": lambda result, language: json.dumps(result.to_dict(), indent=1) + "\n",
     "text": lambda result, language: _text(result, language),
     "svg": lambda result, language: result.svg(language=language),
     "csv": lambda result, language: result.csv(),
+    "order": lambda result, language: result.order() + "\n",
+    "order-csv": lambda result, language: write_csv(result.timeline.schedule),
 }
-SHOWN = ("makespan", "sequential_makespan", "first_output", "speedup", "bubble_fraction_of_total")
+SHOWN = (
+    "makespan", "longest_span", "sequential_makespan", "first_output", "speedup",
+    "bubble_fraction_of_total", "bubble_fraction_of_ideal", "bubble_rate_of_span",
+)  # fmt: skip
+SHOWN_PER_DEVICE = ("peak_micro_batches", "weight_versions")
 
 
 class _Parser(argparse.ArgumentParser):
@@ -47,6 +57,7 @@ def main(argv: list[str] | None = None) -> int:
         print(f"{parser.prog}: {sentence(message, language)}", file=sys.stderr)
         return 2
     except DeadlockError as error:
+        sys.stdout.write(text.draw(error.timeline, width=get_terminal_size().columns, language=language))
         print(f"{parser.prog}: {sentence(error.message, language)}", file=sys.stderr)
         return 1
     except BrokenPipeError:  # the reader, head for one, has seen enough
@@ -55,7 +66,12 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def _run(options: dict[str, str], language: str) -> None:
-    given: dict[str, Any] = {name: options[name] for name in SETTINGS if options[name] is not None}
+    given: dict[str, Any] = _preset(options["preset"]) if options["preset"] else {}
+    given |= {name: options[name] for name in SETTINGS if options[name] is not None}
+    if options["order_file"]:
+        given["order"] = _read(options["order_file"])
+    if "order" in given and options["schedule"] is None:
+        given["schedule"] = "order"
     written = FORMATS[options["format"]](run(Scenario(**given)), language)
     if options["out"]:
         try:
@@ -68,9 +84,43 @@ def _run(options: dict[str, str], language: str) -> None:
         sys.stdout.flush()
 
 
+def _preset(name: str) -> dict[str, Any]:
+    for preset in PRESETS:
+        if preset.name == name:
+            return dict(preset.settings)
+    raise ScenarioError("preset", "error.schedule", {"given": name, "names": ", ".join(p.name for p in PRESETS)})
+
+
+def _read(path: str) -> str:
+    try:
+        return sys.stdin.read() if path == "-" else Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise ScenarioError("order_file", "cli.cannot_read", {"path": path, "reason": reason}) from error
+
+
 def _list(options: dict[str, str], language: str) -> None:
-    for name, entry in REGISTRY.items():
-        print(f"{name:12} {sentence(Message(f'schedule.{name}.idea'), language)}\n{'':12} {entry.source}")
+    """Print the schedules with what each needs, its other names and its source; or the figures of papers."""
+
+    def say(key: str, **params: Any) -> str:
+        return sentence(Message(key, params), language)
+
+    if options["presets"]:
+        for preset in PRESETS:
+            print(f"{preset.name:12} {say(f'preset.{preset.name}')}\n{'':12} {preset.source}")
+        return
+    for family in FAMILIES:
+        print(f"{say(f'family.{family}')}\n")
+        for entry in (entry for entry in REGISTRY.values() if entry.family == family):
+            key = f"schedule.{entry.name}.needs"
+            lines = [
+                say(f"schedule.{entry.name}.idea"),
+                f"{say('cli.needs')} {say(key if key in catalogue(language) else 'needs.any')}",
+                *([f"{say('cli.also')} {', '.join(entry.synonyms)}"] if entry.synonyms else []),
+                entry.source,
+            ]
+            body = "\n".join(fill(line, 100, initial_indent=" " * 4, subsequent_indent=" " * 4) for line in lines)
+            print(f"  {entry.name}\n{body}\n")
 
 
 COMMANDS: dict[str, Callable[[dict[str, str], str], None]] = {"run": _run, "list": _list}
@@ -86,14 +136,17 @@ def _parser(language: str) -> argparse.ArgumentParser:
     for name, setting in SETTINGS.items():
         limits = (
             f" {number_text(setting.low)}–{number_text(setting.high)}"
-            if setting.kind != "name"
-            else f" {', '.join(REGISTRY)}"
+            if setting.kind in ("whole", "number", "numbers")
+            else f" {', '.join(setting.options or (REGISTRY if setting.kind == 'name' else ()))}"
         )
         default = "" if DEFAULTS[name] is None else f" [{DEFAULTS[name]}]"
         runner.add_argument(_option(name), metavar=name[0].upper(), help=f"{say(f'field.{name}')}:{limits}{default}")
+    runner.add_argument("--order-file", metavar="FILE", help=say("cli.order_file"))
+    runner.add_argument("--preset", metavar="NAME", help=say("cli.preset"))
     runner.add_argument("--format", choices=FORMATS, default="text", help=say("cli.format"))
     runner.add_argument("--out", metavar="FILE", help=say("cli.out"))
     lister = commands.add_parser("list", help=say("cli.list"), description=say("cli.list"), allow_abbrev=False)
+    lister.add_argument("--presets", action="store_true", help=say("cli.list_presets"))
     for command in (runner, lister):
         command.add_argument("--lang", choices=LANGUAGES, help=say("cli.lang"))
     return parser
@@ -104,8 +157,14 @@ def _option(field: str) -> str:
 
 
 def _text(result: Result, language: str) -> str:
-    """Return the chart and, below it, the main numbers, a line each."""
+    """Return the chart and, below it, the main numbers, what theory says of them, and what to know before citing."""
     chart = result.text(width=get_terminal_size().columns, language=language)
-    rows = [(sentence(Message(f"metric.{name}"), language), getattr(result.metrics, name)) for name in SHOWN]
-    width = max(len(label) for label, _ in rows) + 2
-    return f"{chart}\n" + "".join(f"{label:{width}}{number(value, language)}\n" for label, value in rows)
+    rows = [(name, number(getattr(result.metrics, name), language)) for name in SHOWN]
+    for name in SHOWN_PER_DEVICE:
+        rows.append((name, " ".join(number(value, language) for value in getattr(result.metrics, name))))
+    labels = [sentence(Message(f"metric.{name}"), language) for name, _ in rows]
+    width = max(map(len, labels)) + 2
+    table = "".join(f"{label:{width}}{value}\n" for label, (_, value) in zip(labels, rows, strict=True))
+    said = [report.durations(result, language), *report.theory(result, language)]
+    said += [sentence(note.message, language) for note in result.notes if not note.settings]
+    return f"{chart}\n{table}\n" + "".join(fill(line, 100) + "\n" for line in said)

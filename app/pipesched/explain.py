@@ -6,7 +6,7 @@ Everything is read off the Timeline (``bound_by`` holds the reasons); nothing is
 from typing import Literal, NamedTuple
 
 from pipesched.metrics import Wait
-from pipesched.model import Cell, Gap, Message, Op, Timeline
+from pipesched.model import Cell, Gap, Message, Op, Stuck, Timeline
 
 State = Literal["works", "waits", "done"]
 
@@ -20,11 +20,14 @@ class Moment(NamedTuple):
     message: Message
 
 
-def name(cell: Cell) -> Message:
-    """Name a cell: 'forward of micro-batch 3 on stage 2'."""
-    if isinstance(cell, Op):
-        return Message(f"op.{cell.kind}", {"stage": cell.stage, "micro_batch": cell.micro_batch})
-    return Message("op.pair", {"first": name(cell.first), "second": name(cell.second)})
+def name(cell: Cell, streams: int = 0) -> Message:
+    """Name a cell: 'forward of micro-batch 3 on stage 2', or, where there are ``streams``, 'token 1 of stream 3 …'."""
+    if not isinstance(cell, Op):
+        return Message("op.pair", {"first": name(cell.first), "second": name(cell.second)})
+    if streams:
+        token, stream = divmod(cell.micro_batch, streams)
+        return Message("op.token", {"stage": cell.stage, "token": token, "stream": stream})
+    return Message(f"op.{cell.kind}", {"stage": cell.stage, "micro_batch": cell.micro_batch})
 
 
 def moment(timeline: Timeline, device: int, tick: int) -> Moment:
@@ -32,7 +35,10 @@ def moment(timeline: Timeline, device: int, tick: int) -> Moment:
     i = timeline.at(device, tick)
     if i >= 0 and tick < timeline.ends[device][i]:
         cell = timeline.schedule.rows[device][i]
-        return Moment(device, "works", cell, Message("moment.works", {"op": name(cell)}))
+        return Moment(device, "works", cell, Message("moment.works", {"op": _name(timeline, cell)}))
+    if device in timeline.stuck and i == len(timeline.starts[device]) - 1:
+        stuck = timeline.stuck[device]
+        return Moment(device, "waits", stuck.cell, _why_stuck(timeline, stuck, "moment"))
     gap = timeline.gap_at(device, tick)
     if gap is None:
         return Moment(device, "done", None, Message("moment.end", {"time": timeline.costs.time(tick)}))
@@ -47,13 +53,12 @@ def block(timeline: Timeline, device: int, i: int) -> Message:
     start, cause = timeline.starts[device][i], timeline.bound_by[device][i]
     if cause is None:
         reason = Message("bound.nothing")
-    elif timeline.position[cause.ops[0]][0] == device:
-        reason = Message("bound.device", {"op": name(cause)})
-    elif timeline.costs.latency:
-        reason = Message("bound.hop", {"op": name(cause), "device": timeline.position[cause.ops[0]][0]})
     else:
-        reason = Message("bound.value", {"op": name(cause)})
-    values = {"device": device, "op": name(rows[device][i]), "reason": reason}
+        home, place = timeline.position[cause.ops[0]]
+        sent = home == device and start > timeline.ends[home][place]
+        key = "sent" if sent else "device" if home == device else "hop" if timeline.costs.latency else "value"
+        reason = Message(f"bound.{key}", {"op": _name(timeline, cause), "device": home})
+    values = {"device": device, "op": _name(timeline, rows[device][i]), "reason": reason}
     return Message("block", {**values, "start": time(start), "end": time(timeline.ends[device][i])})
 
 
@@ -63,22 +68,37 @@ def why_idle(timeline: Timeline, gap: Gap, tick: int | None = None) -> Message:
     span = {"device": device, "start": time(gap.start), "end": time(gap.end)}
     if gap.before is None:
         return Message("gap.done" if timeline.starts[device] else "gap.unused", span)
+    if gap.before == len(timeline.starts[device]):
+        return _why_stuck(timeline, timeline.stuck[device], "gap")
     cause = timeline.bound_by[device][gap.before]
-    assert cause is not None  # a gap has an end, and only a value that arrives can make one
+    assert cause is not None  # a gap has an end, and only a value that arrives, or one that was sent, can make one
     home, i = timeline.position[cause.ops[0]]
     awaited = {
         **span,
-        "next": name(timeline.schedule.rows[device][gap.before]),
-        "op": name(cause),
+        "next": _name(timeline, timeline.schedule.rows[device][gap.before]),
+        "op": _name(timeline, cause),
         "op_start": time(timeline.starts[home][i]),
         "op_end": time(timeline.ends[home][i]),
         "home": home,
     }
+    if home == device:
+        return Message("gap.sends" if tick is None else "moment.sends", awaited)
     if tick is None:
         return Message("gap.waits_hop" if timeline.costs.latency else "gap.waits", awaited)
     if tick >= timeline.ends[home][i]:
         return Message("moment.travelling", awaited)
     return Message("moment.running" if tick >= timeline.starts[home][i] else "moment.later", awaited)
+
+
+def _why_stuck(timeline: Timeline, stuck: Stuck, what: str) -> Message:
+    values = {"device": stuck.device, "next": _name(timeline, stuck.cell)}
+    if stuck.missing is None:
+        return Message(f"{what}.nobody", values)
+    return Message(f"{what}.stuck", {**values, "op": _name(timeline, stuck.missing)})
+
+
+def _name(timeline: Timeline, cell: Cell) -> Message:
+    return name(cell, timeline.schedule.streams)
 
 
 def standing(waits: list[Wait], tick: int) -> list[int]:

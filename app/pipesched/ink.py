@@ -36,6 +36,8 @@ PALETTES: dict[Theme, Palette] = {
             "B": Ink("#ffd9a3", "#f6bf72", "#a85c00", "#4a2800"),
             "I": Ink("#ffc9bd", "#f5a795", "#b03a20", "#4f1406"),
             "W": Ink("#c4e8cb", "#9fd6ab", "#26774a", "#0b3a20"),
+            "R": Ink("#e3d5f7", "#cbb4ec", "#6b3fa0", "#2c1350"),
+            "U": Ink("#f6e793", "#dcc75c", "#7a6300", "#352a00"),
         },
     ),
     "dark": Palette(
@@ -45,9 +47,32 @@ PALETTES: dict[Theme, Palette] = {
             "B": Ink("#6b430c", "#845514", "#ffb454", "#fff0d8"),
             "I": Ink("#6d2a1c", "#86382a", "#ff8f78", "#ffe8e2"),
             "W": Ink("#1b5434", "#276b45", "#66d193", "#e2f9ea"),
+            "R": Ink("#46306b", "#593e85", "#c3a2f2", "#f3ebff"),
+            "U": Ink("#514300", "#665600", "#e6c84a", "#fff8d8"),
         },
     ),
 }  # fmt: skip
 
 # One pattern per kind besides the hue, as path data on an 8 x 8 tile: forward is plain.
-PATTERNS = {"B": "M-2 10L10 -2M-2 2L2 -2M6 10L10 6", "I": "M0 4H8", "W": "M4 0V8"}
+PATTERNS = {
+    "B": "M-2 10L10 -2M-2 2L2 -2M6 10L10 6",
+    "I": "M0 4H8",
+    "W": "M4 0V8",
+    "R": "M-2 -2L10 10M-2 6L2 10M6 -2L10 2",
+    "U": "M0 4H8M4 0V8",
+}
+
+
+def deeper(ink: Ink) -> Ink:
+    """Return the same kind's ink for the second chunk of a device, or the second direction: nearer its outline.
+
+    >>> deeper(Ink("#ffffff", "#ffffff", "#000000", "#000000")).fill
+    '#bfbfbf'
+    """
+    return ink._replace(fill=_mixed(ink.fill, ink.outline), line=_mixed(ink.line, ink.outline))
+
+
+def _mixed(colour: str, other: str) -> str:
+    """Return ``colour`` with a quarter of ``other`` in it."""
+    pairs = ((int(colour[i : i + 2], 16), int(other[i : i + 2], 16)) for i in (1, 3, 5))
+    return "#" + "".join(f"{(3 * a + b) // 4:02x}" for a, b in pairs)

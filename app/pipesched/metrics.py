@@ -4,10 +4,13 @@ Everything is summed in whole ticks and divided once at the end, so each number 
 as an int where it is whole and as the nearest float otherwise.
 """
 
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
+from fractions import Fraction
 
-from pipesched.model import Op, Timeline
-from pipesched.rules import needs, produces
+from pipesched.model import Cell, Op, Schedule, Timeline
+from pipesched.rules import Values
 
 Number = int | float
 
@@ -23,22 +26,31 @@ class Metrics:
     first_output: Number
     """End of the first forward on the last stage: until then nothing has come out of the pipe."""
     speedup: Number
-    """``sequential_makespan / makespan``; 1 means no gain; at most K where hops take no time."""
+    """``sequential_makespan / makespan``; 1 means no gain; at most K where hops take no time and no pair is overlapped
+    for less than its parts."""
     bubble_fraction_of_total: Number
-    """Idle share of device time, ``(K makespan - busy) / (K makespan)``. GPipe s2.3: (K-1)/(M+K-1)."""
+    """Idle share of device time, ``(K makespan - busy) / (K makespan)``. GPipe s2.3: (K-1)/(M+K-1); Chimera, Hanayo."""
     bubble_fraction_of_ideal: Number
-    """Idle time over working time, ``(K makespan - busy) / busy``; may exceed 1. Megatron-LM s2.2.1: (p-1)/m."""
+    """Idle over working time, ``(K makespan - busy) / busy``; may exceed 1. Megatron-LM s2.2.1: (p-1)/m; Llama 3."""
     bubble_rate_of_span: Number
-    """``(K span - busy) / (K span)``, span being ``longest_span``. Zero Bubble s5.3, where all devices are equal."""
+    """``(K span - busy) / (K span)``, span being ``longest_span``. Zero Bubble s5.3 and Controllable Memory, where all
+    devices are equally busy."""
     longest_span: Number
-    """Over all devices, the longest time from the start of its first to the end of its last operation."""
+    """Over all devices, the longest time from the start of its first to the end of its last operation. It is what the
+    makespan hides where steps follow each other without a barrier (ZB-H2, ZB-V)."""
     busy: tuple[Number, ...]
     """Per device: time spent in operations."""
     utilisation: tuple[Number, ...]
     """Per device: ``busy / makespan``."""
     peak_activations: tuple[int, ...]
     """Per device: the most activations held at once, one per stage and micro-batch, from the start of F to the end of
-    the B or W that consumes it. 0 where nothing runs backward: inference keeps none."""
+    the B or W that consumes it; with several chunks each counts the layers of one. 0 where nothing runs backward:
+    inference keeps none. With recomputation it is the inputs of the stages that are kept."""
+    peak_micro_batches: tuple[Number, ...]
+    """Per device: the same in micro-batches of all its layers, ``peak_activations / v``."""
+    weight_versions: tuple[Number, ...]
+    """Per device: the most copies of its share of the weights that it keeps at once, be it because backwards still need
+    an older version (PipeDream) or because it holds stages of both directions (Chimera, DualPipe)."""
     peak_queue: tuple[int, ...]
     """Per stage: the most micro-batches whose activation had arrived and whose forward had not started. In front of
     stage 0 stand all inputs from time 0 on."""
@@ -58,7 +70,11 @@ def measure(timeline: Timeline) -> Metrics:
     columns = list(zip(timeline.starts, timeline.ends, strict=True))
     busy = [sum(ends) - sum(starts) for starts, ends in columns]
     span = max((ends[-1] - starts[0] for starts, ends in columns if starts), default=0)
-    sequential = sum(busy) + timeline.costs.latency * _hops(timeline)
+    durations, waits = timeline.costs.durations, list(_arrivals(timeline))
+    alone = sum(durations[op.kind][op.stage] for op in timeline.position)
+    sequential = alone + timeline.costs.latency * sum(hops for *_, hops in waits)
+    chunks = Fraction(timeline.schedule.stages, devices or 1)
+    peaks = [peak_memory(row) for row in timeline.schedule.rows]
     work = work_per_stage(timeline)
     return Metrics(
         makespan=time(makespan),
@@ -71,8 +87,10 @@ def measure(timeline: Timeline) -> Metrics:
         longest_span=time(span),
         busy=tuple(time(ticks) for ticks in busy),
         utilisation=tuple(ratio(ticks, makespan) for ticks in busy),
-        peak_activations=tuple(_peak_activations(timeline, device) for device in range(devices)),
-        peak_queue=tuple(peak(waiting) for waiting in queues(timeline)),
+        peak_activations=tuple(map(int, peaks)),
+        peak_micro_batches=tuple(_plain(peak / chunks) for peak in peaks),
+        weight_versions=tuple(_plain(copies / chunks) for copies in weight_versions(timeline.schedule)),
+        peak_queue=tuple(peak(waiting) for waiting in _queues(timeline, waits, "F")),
         bottleneck_stage=None if len(set(work)) == 1 else work.index(max(work)),
     )
 
@@ -84,11 +102,15 @@ def ratio(part: int, whole: int) -> Number:
     return part / whole if part % whole else part // whole
 
 
+def _plain(value: Fraction) -> Number:
+    return ratio(value.numerator, value.denominator)
+
+
 def work_per_stage(timeline: Timeline) -> list[int]:
     """Return, per stage, the ticks that its operations on micro-batch 0 take together."""
     durations, position = timeline.costs.durations, timeline.position
     return [
-        sum(durations[kind][stage] for kind in durations if Op(stage, kind, 0) in position)
+        sum(durations[kind][stage] for kind in "FRBIW" if Op(stage, kind, 0) in position)
         for stage in range(timeline.schedule.stages)
     ]
 
@@ -110,13 +132,32 @@ def queues(timeline: Timeline, kinds: str = "F") -> list[list[Wait]]:
 
     A micro-batch has arrived when the last of the values it needs is on the device.
     """
-    maker = {produces(op): op for op in timeline.position}
-    waits: list[list[Wait]] = [[] for _ in range(timeline.schedule.stages)]
+    return _queues(timeline, _arrivals(timeline), kinds)
+
+
+Arrival = tuple[Op, int, int, int]
+"""An operation, the ticks at which its last value arrived and at which it started, and how many values had to hop."""
+
+
+def _arrivals(timeline: Timeline) -> Iterable[Arrival]:
+    values, made, latency = Values(timeline.schedule), timeline.made, timeline.costs.latency
     for op, (device, i) in timeline.position.items():
+        arrived = hops = 0
+        for base in values.needs(*op):
+            end, home, _ = made[base + op.micro_batch]
+            if home != device:
+                end += latency
+                hops += 1
+            if end > arrived:
+                arrived = end
+        yield op, arrived, timeline.starts[device][i], hops
+
+
+def _queues(timeline: Timeline, arrivals: Iterable[Arrival], kinds: str) -> list[list[Wait]]:
+    waits: list[list[Wait]] = [[] for _ in range(timeline.schedule.stages)]
+    for op, arrived, started, _ in arrivals:
         if op.kind in kinds:
-            values = needs(op, timeline.schedule.stages)
-            arrived = max((timeline.arrival(maker[value], device) for value in values), default=0)
-            waits[op.stage].append((arrived, timeline.starts[device][i], op.micro_batch))
+            waits[op.stage].append((arrived, started, op.micro_batch))
     return [sorted(stage) for stage in waits]
 
 
@@ -125,19 +166,60 @@ def peak(waits: list[Wait]) -> int:
     return _highest([change for arrived, started, _ in waits for change in ((arrived, 1), (started, -1))])
 
 
-def _peak_activations(timeline: Timeline, device: int) -> int:
-    """Return the most activations ``device`` holds at once; freed before taken where both happen at one moment."""
-    freed_by = {}
-    for cell, end in zip(timeline.schedule.rows[device], timeline.ends[device], strict=True):
+def peak_memory(row: Iterable[Cell], kept: Fraction | int = 1) -> Fraction:
+    """Return the most activations that a device running ``row`` holds at once, one per stage and micro-batch.
+
+    An activation is there from the start of F; its whole leaves at the end of B, or all but the share ``kept`` at the
+    end of I and that at the end of W (Zero Bubble s2.3: M_B until I, M_W until W; the default counts until W). A device
+    runs one block after another, so the order alone decides.
+    """
+    row = list(row)
+    trained = {(op.stage, op.micro_batch) for cell in row for op in cell.ops if op.kind in "BW"}
+    level: Fraction | int = 0
+    highest: Fraction | int = 0
+    freed: dict[str, Fraction | int] = {"B": 1, "I": 1 - kept, "W": kept}
+    for cell in row:
+        for stage, kind, micro_batch in cell.ops:
+            if kind == "F" and (stage, micro_batch) in trained:
+                level += 1
+        if level > highest:
+            highest = level
         for op in cell.ops:
-            if op.kind in "BW":
-                freed_by[op.stage, op.micro_batch] = end
-    changes = []
-    for cell, start in zip(timeline.schedule.rows[device], timeline.starts[device], strict=True):
-        for op in cell.ops:
-            if op.kind == "F" and (op.stage, op.micro_batch) in freed_by:
-                changes += [(start, 1), (freed_by[op.stage, op.micro_batch], -1)]
-    return _highest(changes)
+            level -= freed.get(op.kind, 0)
+    return Fraction(highest)
+
+
+def weight_versions(schedule: Schedule) -> list[int]:
+    """Return, per device, the most copies of the weights of a stage that it keeps at once, summed over its stages.
+
+    A copy is the newest version of a stage, or one that a micro-batch between its F and its B has computed with.
+    """
+    return [_versions(row, schedule.update_every) for row in schedule.rows]
+
+
+def _versions(row: Iterable[Cell], every: int) -> int:
+    ops = [op for cell in row for op in cell.ops]
+    if not any(op.kind == "U" for op in ops):
+        return len({op.stage for op in ops})
+    newest: dict[int, int] = {}
+    users: dict[int, Counter[int]] = {}
+    used: dict[tuple[int, int], int] = {}
+    most: dict[int, int] = {}
+    for stage, kind, micro_batch in ops:
+        version = newest.setdefault(stage, 0)
+        in_use = users.setdefault(stage, Counter())
+        if kind == "F":
+            version = used[stage, micro_batch] = max(micro_batch // every - 1, 0) if every else version
+            in_use[version] += 1
+        elif kind in "BW" and (stage, micro_batch) in used:
+            version = used.pop((stage, micro_batch))
+            in_use[version] -= 1
+            if not in_use[version]:
+                del in_use[version]
+        elif kind == "U":
+            newest[stage] += 1
+        most[stage] = max(most.get(stage, 1), len(in_use.keys() | {newest[stage]}))
+    return sum(most.values())
 
 
 def _highest(changes: list[tuple[int, int]]) -> int:
@@ -147,13 +229,3 @@ def _highest(changes: list[tuple[int, int]]) -> int:
         level += change
         highest = max(highest, level)
     return highest
-
-
-def _hops(timeline: Timeline) -> int:
-    """Count the values that travel between devices, each once per device that waits for it."""
-    maker = {produces(op): device for op, (device, _) in timeline.position.items()}
-    return sum(
-        maker[value] != device
-        for op, (device, _) in timeline.position.items()
-        for value in needs(op, timeline.schedule.stages)
-    )

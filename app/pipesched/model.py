@@ -7,8 +7,11 @@ Vocabulary (the only place where the names are defined)
     micro-batch  a slice of the mini-batch that travels the pipe on its own; M of them, counted 0 .. M-1
     hop          a transfer between two different devices; it takes time but occupies neither
 
-    kind         a letter, PyTorch's: F forward, B full backward, I input gradient, W weight gradient (B = I + W).
+    kind         a letter, PyTorch's: F forward, B full backward, I input gradient, W weight gradient (B = I + W);
+                 ours: R recomputation of a forward whose activations were dropped, U weight update, numbered by the
+                 last micro-batch that it includes.
                  Zero-bubble papers write B for our I; DeepSeek writes B for ours and W for its weight part.
+    direction    in two-way schedules each device holds two stages, and a micro-batch enters at either end of the pipe
 
 Code counts from 0, as the notations of the field do (``2F0``: stage 2, forward, micro-batch 0). Whatever a *person*
 reads or types counts from 1: words.py adds the one, scenario.py takes it off, nobody else does either.
@@ -85,7 +88,7 @@ class Pair(NamedTuple):
     second: Op
 
     def __str__(self) -> str:
-        return f"({self.first};{self.second})OVERLAP_{self.first.kind}_{self.second.kind}"
+        return f"({self.first};{self.second})OVERLAP_F_B"  # PyTorch's name of it, whatever the two are
 
     @property
     def ops(self) -> tuple[Op, ...]:
@@ -101,9 +104,20 @@ class Schedule:
     """The order of each device and nothing else: ``rows[device]`` is what it runs, first to last.
 
     Where a stage lives follows from the rows, so looped, V-shaped and two-way placements need no special case.
+
+    Attributes
+    ----------
+    streams
+        Not 0 in token-by-token decoding: micro-batch ``j`` is then token ``j // streams`` of stream ``j % streams``,
+        and enters the pipe only after the token before it has left it.
+    update_every
+        Not 0 where forwards do not use the newest weights but those of two updates' worth of micro-batches before:
+        micro-batch ``j`` computes with version ``max(j // update_every - 1, 0)`` (PipeDream-2BW).
     """
 
     rows: tuple[tuple[Cell, ...], ...]
+    streams: int = 0
+    update_every: int = 0
 
     @property
     def devices(self) -> int:
@@ -125,11 +139,14 @@ class Schedule:
 class Costs:
     """How long things take, in whole ticks; ``ticks_per_unit`` of them make one unit of the person's time.
 
-    ``durations[kind][stage]`` is the length of an operation, ``latency`` that of a hop between two devices.
+    ``durations[kind][stage]`` is the length of an operation, ``paired`` the same where it is half of an overlapped
+    pair; ``latency`` is that of a hop between two devices, which holds up the sender too where sending ``blocks``.
     """
 
     durations: Mapping[str, tuple[int, ...]]
+    paired: Mapping[str, tuple[int, ...]]
     latency: int
+    blocks: bool
     ticks_per_unit: int
 
     @classmethod
@@ -139,26 +156,43 @@ class Costs:
         input_grad: Sequence[Fraction | int],
         weight_grad: Sequence[Fraction | int],
         comm: Fraction | int = 0,
+        *,
+        update: Sequence[Fraction | int] | None = None,
+        recompute_late: bool = False,
+        overlap: Fraction | int = 1,
+        blocks: bool = False,
     ) -> "Costs":
         """Make costs from durations per stage (sequences of length S, any unit) and the latency of a hop.
+
+        ``update`` is the time of a weight update (none: 0). With ``recompute_late`` a backward starts by running the
+        forward again. A pair takes ``overlap`` times as long as its two operations one after the other.
 
         >>> Costs.exact([1, Fraction("1.5")], [1, 1], [1, 1]).durations["F"]
         (2, 3)
         """
-        ticks = lcm(*(Fraction(t).denominator for t in (*forward, *input_grad, *weight_grad, comm)))
+        again = forward if recompute_late else [0] * len(forward)
+        units: dict[str, list[Fraction | int]] = {
+            "F": [*forward],
+            "I": [i + f for i, f in zip(input_grad, again, strict=True)],
+            "B": [i + w + f for i, w, f in zip(input_grad, weight_grad, again, strict=True)],
+            "W": [*weight_grad],
+            "R": [*forward],
+            "U": [*(update or [0] * len(forward))],
+        }
+        paired = {kind: [time * overlap for time in times] for kind, times in units.items()}
+        times = [time for table in (units, paired) for column in table.values() for time in column]
+        ticks = lcm(*(Fraction(time).denominator for time in (*times, comm)))
 
-        def whole(times: Sequence[Fraction | int]) -> tuple[int, ...]:
-            return tuple(int(t * ticks) for t in times)
+        def whole(table: dict[str, list[Fraction | int]]) -> dict[str, tuple[int, ...]]:
+            return {kind: tuple(int(time * ticks) for time in column) for kind, column in table.items()}
 
-        f, i, w = whole(forward), whole(input_grad), whole(weight_grad)
-        b = tuple(x + y for x, y in zip(i, w, strict=True))
-        return cls({"F": f, "B": b, "I": i, "W": w}, int(comm * ticks), ticks)
+        return cls(whole(units), whole(paired), int(comm * ticks), blocks, ticks)
 
     def of(self, cell: Cell) -> int:
-        """Return the ticks that ``cell`` occupies its device; a pair takes as long as its two operations."""
+        """Return the ticks that ``cell`` occupies its device."""
         if isinstance(cell, Op):
             return self.durations[cell.kind][cell.stage]
-        return self.of(cell.first) + self.of(cell.second)
+        return sum(self.paired[op.kind][op.stage] for op in cell)
 
     def time(self, ticks: int) -> int | float:
         """Return ``ticks`` in the person's unit: an int where it is whole, else the nearest float."""
@@ -181,7 +215,7 @@ class Interval(NamedTuple):
 
 
 class Gap(NamedTuple):
-    """``device`` ran nothing from ``start`` to ``end`` (ticks); ``before`` is the position it then ran, None: done."""
+    """``device`` ran nothing from ``start`` to ``end`` (ticks); position ``before`` comes next, None: it is done."""
 
     device: int
     start: int
@@ -195,6 +229,9 @@ class Timeline:
 
     ``bound_by[device][i]`` says which cell's end fixed ``starts[device][i]``, so a critical path and "why idle?" are
     look-ups and never comparisons of floats. A deadlocked run has columns shorter than its rows.
+
+    ``made`` says of every value, by the number that rules.py gives it, when, on which device and by which cell it was
+    made.
     """
 
     schedule: Schedule
@@ -204,6 +241,9 @@ class Timeline:
     bound_by: list[list[Cell | None]]
     position: dict[Op, tuple[int, int]] = field(repr=False)
     """Where each operation ran: its device and its place in the row."""
+    made: dict[int, tuple[int, int, Cell]] = field(repr=False)
+    stuck: "Mapping[int, Stuck]" = field(default_factory=dict)
+    """The devices that wait for ever; empty unless the order deadlocks."""
 
     @cached_property
     def end(self) -> int:
@@ -226,7 +266,7 @@ class Timeline:
                 yield Gap(device, free, start, i)
             free = end
         if free < self.end:
-            yield Gap(device, free, self.end, None)
+            yield Gap(device, free, self.end, self._next(device, len(self.starts[device])))
 
     def gap_at(self, device: int, tick: int) -> Gap | None:
         """Return the gap of ``device`` that ``tick`` lies in, None where it runs something."""
@@ -234,29 +274,43 @@ class Timeline:
         start = self.ends[device][i] if i >= 0 else 0
         is_last = i + 1 == len(self.starts[device])
         end = self.end if is_last else self.starts[device][i + 1]
-        return Gap(device, start, end, None if is_last else i + 1) if start <= tick < end else None
+        return Gap(device, start, end, self._next(device, i + 1)) if start <= tick < end else None
+
+    def _next(self, device: int, i: int) -> int | None:
+        return i if i < len(self.schedule.rows[device]) else None
 
     def at(self, device: int, tick: int) -> int:
         """Return the position of the last block of ``device`` that started at or before ``tick``; -1: none has."""
         return bisect_right(self.starts[device], tick) - 1
 
-    def arrival(self, op: Op, device: int) -> int:
-        """Return the tick at which what ``op`` made is usable on ``device``."""
-        home, i = self.position[op]
-        return self.ends[home][i] + (self.costs.latency if home != device else 0)
+
+class Stuck(NamedTuple):
+    """``device`` stands before ``cell``, which needs what ``missing`` makes; None: nothing in the order makes it."""
+
+    device: int
+    cell: Cell
+    missing: Cell | None
 
 
 class DeadlockError(ValueError):
     """The order cannot be finished: some devices wait for each other, or for an operation that never comes.
 
-    ``waiting`` maps each unfinished device to the operation it stands before; ``timeline`` holds what ran until then.
+    ``circle`` holds the devices that wait for each other in a circle, each for the next one and the last for the first,
+    or the one device that waits for what nobody makes; ``timeline`` is what ran until then, ``timeline.stuck`` all who
+    wait.
     """
 
-    def __init__(self, waiting: Mapping[int, Cell], timeline: Timeline) -> None:
-        self.waiting = dict(waiting)
+    def __init__(self, circle: Sequence[Stuck], timeline: Timeline) -> None:
+        self.circle = tuple(circle)
         self.timeline = timeline
-        where = [Message("deadlock.device", {"device": device, "op": cell}) for device, cell in sorted(waiting.items())]
-        self.message = Message("error.deadlock", {"where": where})
+        links = [
+            Message(
+                "deadlock.nobody" if link.missing is None else "deadlock.waits",
+                {"device": link.device, "op": str(link.cell), "missing": str(link.missing)},
+            )
+            for link in circle
+        ]
+        self.message = Message("error.deadlock", {"where": links})
         super().__init__(self.message.key)
 
     def __str__(self) -> str:

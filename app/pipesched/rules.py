@@ -1,34 +1,31 @@
 """An operation goes in, the values it needs and the value it makes come out.
 
-This table is the only statement of the dependency rule in the project: the simulator, the order checker and the
-explanations all read it. Operations wait for *values*, never for other operations, so a chain may mix full backwards
-and split ones, and the ends of the pipe need no special case: a value of a stage that is not there is not needed.
+This table is the only statement of the dependency rule in the project: the simulator, the numbers and the explanations
+all read it. Operations wait for *values*, never for other operations, so a chain may mix full backwards and split ones,
+and the ends of the pipe need no special case: a value of a stage that is not there is not needed.
 
 ==== ==================================================== =======================
 kind needs                                                produces
 ==== ==================================================== =======================
 F    activation of the previous stage                     activation of its stage
+R    own activation                                       (its backward comes next on the device)
 B    own activation, gradient of the next stage           gradient of its stage
 I    own activation, gradient of the next stage           gradient of its stage
 W    gradient of its own stage                            (nothing others wait for)
+U    gradient of its own stage                            (nothing others wait for)
 ==== ==================================================== =======================
 
-Sources: GPipe (arXiv 1811.06965) section 2; Zero Bubble (arXiv 2401.10241) section 2 for the split of B into I and W.
+One edge more belongs to decoding (``Schedule.streams``): the first stage's F of a token needs the last stage's
+activation of the token before it in the same stream.
+
+Sources: GPipe (arXiv 1811.06965) section 2, 2.3 for R; Zero Bubble (arXiv 2401.10241) section 2 for B = I + W.
 """
 
 from typing import NamedTuple
 
-from pipesched.model import Op
+from pipesched.model import Schedule
 
 ACTIVATION, GRADIENT = "activation", "gradient"
-
-
-class Value(NamedTuple):
-    """Something one operation makes and another waits for: ``what`` of ``micro_batch`` at the exit of ``stage``."""
-
-    what: str
-    stage: int
-    micro_batch: int
 
 
 class Rule(NamedTuple):
@@ -40,25 +37,44 @@ class Rule(NamedTuple):
 
 TABLE = {
     "F": Rule(((ACTIVATION, -1),), ACTIVATION),
+    "R": Rule(((ACTIVATION, 0),), None),
     "B": Rule(((ACTIVATION, 0), (GRADIENT, +1)), GRADIENT),
     "I": Rule(((ACTIVATION, 0), (GRADIENT, +1)), GRADIENT),
     "W": Rule(((GRADIENT, 0),), None),
+    "U": Rule(((GRADIENT, 0),), None),
 }
 
 
-def needs(op: Op, stages: int) -> list[Value]:
-    """List the values ``op`` waits for in a pipe of ``stages`` stages.
+class Values:
+    """The values of a schedule, numbered: that of micro-batch ``j`` has the number ``base + j``.
 
-    >>> needs(Op(0, "B", 3), stages=2)
-    [Value(what='activation', stage=0, micro_batch=3), Value(what='gradient', stage=1, micro_batch=3)]
+    Numbers, because these look-ups are the inner loop of a drag of a slider.
+
+    >>> from pipesched.model import Op
+    >>> two = Values(Schedule(((Op(0, "F", 0), Op(0, "B", 0)), (Op(1, "F", 0), Op(1, "B", 0)))))
+    >>> two.needs(0, "B", 0), two.produces(1, "B")  # the own activation and the gradient of stage 1
+    ((2, 1), 1)
     """
-    stage, kind, micro_batch = op
-    return [
-        Value(what, stage + offset, micro_batch) for what, offset in TABLE[kind].needs if 0 <= stage + offset < stages
-    ]
 
+    def __init__(self, schedule: Schedule) -> None:
+        self.stages, self.count, self.streams = schedule.stages, schedule.micro_batches, schedule.streams
+        self._needs: dict[tuple[int, str], tuple[int, ...]] = {}
 
-def produces(op: Op) -> Value | None:
-    """Return the value ``op`` makes, or None where nothing waits for it."""
-    what = TABLE[op.kind].produces
-    return Value(what, op.stage, op.micro_batch) if what else None
+    def needs(self, stage: int, kind: str, micro_batch: int) -> tuple[int, ...]:
+        """Return the numbers of the values that the operation waits for, less ``micro_batch``."""
+        bases = self._needs.get((stage, kind))
+        if bases is None:
+            wanted = ((what, stage + offset) for what, offset in TABLE[kind].needs)
+            bases = tuple(self._base(what, place) for what, place in wanted if 0 <= place < self.stages)
+            self._needs[stage, kind] = bases
+        if self.streams and stage == 0 and kind == "F" and micro_batch >= self.streams:
+            return (*bases, self._base(ACTIVATION, self.stages - 1) - self.streams)
+        return bases
+
+    def produces(self, stage: int, kind: str) -> int | None:
+        """Return the number of the value that the operation makes, less its micro-batch; None: nothing waits for it."""
+        what = TABLE[kind].produces
+        return None if what is None else self._base(what, stage)
+
+    def _base(self, what: str, stage: int) -> int:
+        return ((what == ACTIVATION) * self.stages + stage) * self.count

@@ -6,20 +6,24 @@
 """
 
 import csv
+import gc
 import io
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Any, Literal
 
-from pipesched import svg, text
+from pipesched import notation, svg, text
 from pipesched.bounds import Theory, theory
 from pipesched.ink import Theme
 from pipesched.metrics import Metrics, Wait, first_output, measure, queues
-from pipesched.model import Message, Op, ScenarioError, Timeline
+from pipesched.model import DeadlockError, Message, Op, ScenarioError, Timeline
+from pipesched.notes import Note, notes
 from pipesched.scenario import DEFAULTS, Scenario
-from pipesched.schedules import arrange
+from pipesched.schedules import MOST, arrange
 from pipesched.simulate import simulate
+from pipesched.svg import Letters
 
 
 @dataclass(frozen=True)
@@ -28,16 +32,19 @@ class Result:
 
     scenario: Scenario
     timeline: Timeline
+    deadlock: DeadlockError | None = None
+    """Why the timeline stops before its end; only ``read`` gives such results, ``run`` raises the error."""
 
     @cached_property
     def metrics(self) -> Metrics:
         """The numbers; each is defined in ``pipesched.metrics.Metrics``."""
-        return measure(self.timeline)
+        with _no_collection():
+            return measure(self.timeline)
 
     @cached_property
     def theory(self) -> Theory:
-        """What closed forms and bounds say of the makespan."""
-        return theory(self.scenario, self.timeline.costs)
+        """What closed forms and bounds say of it."""
+        return theory(self.scenario, self.timeline)
 
     @cached_property
     def queues(self) -> dict[Literal["forward", "backward"], list[list[Wait]]]:
@@ -45,19 +52,37 @@ class Result:
         return {"forward": queues(self.timeline, "F"), "backward": queues(self.timeline, "BI")}
 
     @cached_property
-    def homes(self) -> list[int]:
-        """Per stage, the device that runs its forwards."""
-        stages = range(self.timeline.schedule.stages)
-        return [self.timeline.position[Op(stage, "F", 0)][0] for stage in stages]
+    def homes(self) -> list[list[int]]:
+        """Per stage, the devices that run its forwards: two where micro-batches enter at both ends."""
+        homes: list[set[int]] = [set() for _ in range(self.timeline.schedule.stages)]
+        for device, row in enumerate(self.timeline.schedule.rows):
+            for stage in {op.stage for cell in row for op in cell.ops if op.kind == "F"}:
+                homes[stage].add(device)
+        return [sorted(devices) for devices in homes]
 
-    def svg(self, *, width: float = 720, theme: Theme = "light", language: str = "en") -> str:
-        """Return the chart as SVG text, ``width`` user units wide."""
-        out = (first_output(self.timeline), Message("mark.first_output"))
-        return svg.draw(self.timeline, width=width, theme=theme, language=language, marks=(out,))
+    def device_of(self, stage: int, micro_batch: int) -> int:
+        """Return the device that runs ``micro_batch`` on ``stage``."""
+        return self.timeline.position[Op(stage, "F", micro_batch)][0]
+
+    @cached_property
+    def notes(self) -> list[Note]:
+        """What a reader should know before citing the numbers."""
+        return notes(self.scenario, self.timeline, self.metrics)
+
+    def svg(
+        self, *, width: float = 720, theme: Theme = "light", language: str = "en", letters: Letters = "pytorch"
+    ) -> str:
+        """Return the chart as SVG text, ``width`` user units wide; ``letters`` as in ``pipesched.svg.draw``."""
+        out = () if self.deadlock else ((first_output(self.timeline), Message("mark.first_output")),)
+        return svg.draw(self.timeline, width=width, theme=theme, language=language, letters=letters, marks=out)
 
     def text(self, *, width: int = 80, language: str = "en") -> str:
         """Return the chart for a terminal of ``width`` columns."""
         return text.draw(self.timeline, width=width, language=language)
+
+    def order(self) -> str:
+        """Return the order of every device in PyTorch's notation, a line per device."""
+        return notation.write(self.timeline.schedule)
 
     def csv(self) -> str:
         """Return the intervals as CSV: device, op, start, end, bound_by (times in the unit of the durations)."""
@@ -94,21 +119,82 @@ def run(scenario: Scenario | None = None, **settings: Any) -> Result:
     Raises
     ------
     ScenarioError
-        If a setting is outside its limits or the schedule is unknown.
+        If a setting is outside its limits, the schedule is unknown, or its order is not defined for these settings.
+    DeadlockError
+        If the devices of an ``order`` that was given wait for each other.
     """
-    return _run(replace(scenario or Scenario(), **settings))
+    return _run(replace(scenario or Scenario(), **settings), MOST)
 
 
 @lru_cache(maxsize=8)
-def _run(scenario: Scenario) -> Result:
-    return Result(scenario, simulate(arrange(scenario), scenario.costs))
-
-
-def read(values: Mapping[str, Any]) -> tuple[Result, list[ScenarioError]]:
-    """Simulate what a URL or form holds; a field that cannot be used falls back to its default and is reported."""
-    scenario, errors = Scenario.read(values)
+def _run(scenario: Scenario, most: int) -> Result:
     try:
-        return run(scenario), errors
-    except ScenarioError as error:
-        kept = {**scenario.settings(), error.field: DEFAULTS[error.field]}
-        return run(Scenario(**kept)), [*errors, error]
+        with _no_collection():
+            schedule = arrange(scenario, most)
+            return Result(scenario, simulate(schedule, scenario.costs(schedule.stages, schedule.devices)))
+    except DeadlockError as error:
+        if scenario.schedule == "order":
+            raise
+        raise ScenarioError("group", "error.group", dict(error.message.params), [{"group": ""}]) from error
+
+
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """Stop looking for circular references: many operations are many tuples, none in a circle, all looked at again.
+
+    A third of the time of a million operations (tests/benchmark.py).
+    """
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+def read(values: Mapping[str, Any], most: int = MOST) -> tuple[Result, list[ScenarioError]]:
+    """Simulate what a URL or form holds; what cannot be used is reported and something that works stands in.
+
+    A setting falls back to its default, or, where that does not go with the others, to the nearest one that does.
+    """
+    scenario, errors = Scenario.read(values)
+    while True:
+        try:
+            return _run(scenario, most), errors
+        except DeadlockError as error:
+            return Result(scenario, error.timeline, error), errors
+        except ScenarioError as error:
+            errors.append(
+                ScenarioError(error.field, error.message.key, error.message.params, _working(scenario, error))
+            )
+            scenario = _instead(scenario, errors[-1])
+
+
+def _instead(scenario: Scenario, error: ScenarioError) -> Scenario:
+    """Return a scenario nearer to one that works."""
+    if getattr(scenario, error.field) != DEFAULTS[error.field]:
+        return replace(scenario, **{error.field: DEFAULTS[error.field]})
+    if error.repairs:
+        return replace(scenario, **error.repairs[0])
+    return replace(scenario, schedule=DEFAULTS["schedule"])
+
+
+def _working(scenario: Scenario, error: ScenarioError) -> list[dict[str, Any]]:
+    """Return the repairs of ``error`` that work, each with whatever else has to change for it."""
+    working = []
+    for repair in error.repairs:
+        settings = dict(repair)
+        for _ in range(3):
+            try:
+                changed = replace(scenario, **settings)
+                schedule = arrange(changed)
+                changed.costs(schedule.stages, schedule.devices)
+            except ScenarioError as another:
+                if not another.repairs:
+                    break
+                settings |= another.repairs[0]
+            else:
+                working.append(settings)
+                break
+    return working

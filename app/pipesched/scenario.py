@@ -17,16 +17,21 @@ Number: TypeAlias = int | Fraction
 
 
 class Setting(NamedTuple):
-    """What a field accepts. ``low`` and ``high`` are inclusive."""
+    """What a field accepts. ``low`` and ``high`` are inclusive; of a text they limit its length."""
 
-    kind: Literal["name", "whole", "number", "numbers"]
+    kind: Literal["name", "whole", "number", "numbers", "choice", "text"]
     low: Number = 0
     high: Number = 0
     optional: bool = False
+    options: tuple[str, ...] = ()
 
 
 def _setting(default: Any, kind: Any, low: Number = 0, high: Number = 0, *, optional: bool = False) -> Any:
     return field(default=default, metadata={"setting": Setting(kind, low, high, optional)})
+
+
+def _choice(*options: str) -> Any:
+    return field(default=options[0], metadata={"setting": Setting("choice", options=options)})
 
 
 SHORTEST, LONGEST = Fraction(1, 1000), 1_000_000
@@ -43,11 +48,28 @@ class Scenario:
     devices
         K, 1 to 64.
     chunks
-        v, stages per device; 1 in all schedules of this version.
+        v, stages per device in the schedules that let it be chosen; S = v K.
     micro_batches
-        M, 1 to 1024.
+        M, 1 to 1024. In ``decode`` the streams, in ``terapipe`` the slices of a sequence.
+    tokens
+        n, the tokens that each stream of ``decode`` makes.
+    group
+        g, how many micro-batches run through a chunk before the next chunk has its turn (interleaved schedules), or
+        how many lie between two updates (``pipedream_2bw``); None: the schedule's own choice.
+    memory_limit
+        The most activations that ``zb_auto`` keeps on a device, in micro-batches; None: K.
     forward, input_grad, weight_grad
-        Duration of F, I and W of one stage, in any unit of time; a full backward B takes ``input_grad + weight_grad``.
+        Duration of F, I and W, in any unit of time; a full backward B takes ``input_grad + weight_grad``.
+    times_of
+        Whose durations these are: of all layers of a ``device``, which its v chunks share evenly, or of a ``stage``.
+        Where ``stage_times`` are given they are those of a stage.
+    overlap
+        Duration of a forward and a full backward run as one block (DualPipe); None: their sum.
+    recompute
+        ``none``; ``early``: activations are dropped and a forward is run again (R) before each backward, as soon as the
+        device is free; ``late``: every backward starts with that, after its gradient has arrived.
+    update
+        Duration of the weight update of a stage; drawn as U where it is not 0 or where updates are part of the order.
     slow_stage
         Which stage is slowed down, counted from 1 as a person does; None: the middle one, ``(S + 1) // 2``.
     slow_factor
@@ -55,7 +77,11 @@ class Scenario:
     stage_times
         One factor per stage on all its durations, or None: all 1.
     comm
-        Latency of a hop between two devices; it occupies neither.
+        Latency of a hop between two devices.
+    send
+        ``free``: a hop occupies neither device; ``blocking``: it holds up the sender.
+    order
+        The order of the schedule ``order``, in the notation of ``pipesched.notation``.
 
     Raises
     ------
@@ -69,63 +95,84 @@ class Scenario:
     >>> Scenario(devices=65)
     Traceback (most recent call last):
         ...
-    pipesched.model.ScenarioError: Stages K, one per device: needs a whole number from 1 to 64, not 65.
+    pipesched.model.ScenarioError: Devices K: needs a whole number from 1 to 64, not 65.
     """
 
     schedule: str = _setting("forward", "name")
     devices: int = _setting(3, "whole", 1, 64)
-    chunks: int = _setting(1, "whole", 1, 1)
+    chunks: int = _setting(2, "whole", 1, 8)
     micro_batches: int = _setting(4, "whole", 1, 1024)
+    tokens: int = _setting(4, "whole", 1, 256)
+    group: int | None = _setting(None, "whole", 1, 1024, optional=True)
+    memory_limit: int | None = _setting(None, "whole", 1, 1024, optional=True)
     forward: Number = _setting(1, "number", SHORTEST, LONGEST)
     input_grad: Number = _setting(1, "number", 0, LONGEST)
     weight_grad: Number = _setting(1, "number", 0, LONGEST)
+    times_of: str = _choice("device", "stage")
+    overlap: Number | None = _setting(None, "number", SHORTEST, LONGEST, optional=True)
+    recompute: str = _choice("none", "early", "late")
+    update: Number = _setting(0, "number", 0, LONGEST)
     slow_stage: int | None = _setting(None, "whole", 1, 1024, optional=True)
     slow_factor: Number = _setting(1, "number", 1, 4)
     stage_times: tuple[Number, ...] | None = _setting(None, "numbers", SHORTEST, LONGEST, optional=True)
     comm: Number = _setting(0, "number", 0, LONGEST)
+    send: str = _choice("free", "blocking")
+    order: str | None = _setting(None, "text", 0, 1_000_000, optional=True)
 
     def __post_init__(self) -> None:
         for name, setting in SETTINGS.items():
             object.__setattr__(self, name, _read(name, setting, getattr(self, name)))
-        if self.slow_stage is not None and self.slow_stage > self.stages:
-            limits = {"low": 1, "high": self.stages, "given": self.slow_stage}
-            raise ScenarioError("slow_stage", "error.whole", limits, self._working([{"slow_stage": ""}]))
-        if self.stage_times is not None and len(self.stage_times) != self.stages:
-            given = len(self.stage_times)
-            fitted = (*self.stage_times, *[1] * self.stages)[: self.stages]
-            repairs = [{"devices": str(given // self.chunks)}, {"stage_times": _list_text(fitted)}]
-            counts = {"n": given, "stages": self.stages}
-            raise ScenarioError("stage_times", "error.stage_times", counts, self._working(repairs))
-
-    def _working(self, repairs: list[dict[str, str]]) -> list[dict[str, str]]:
-        """Keep the repairs that make a scenario of these settings."""
-        return [repair for repair in repairs if _works({**self.settings(), **repair})]
 
     def __repr__(self) -> str:
         return f"Scenario({', '.join(f'{name}={value!r}' for name, value in self.changed().items())})"
 
-    @property
-    def stages(self) -> int:
-        """S = v K."""
-        return self.devices * self.chunks
+    def factors(self, stages: int) -> tuple[Number, ...]:
+        """Return how many times longer each of ``stages`` takes than the plain durations.
 
-    @property
-    def factors(self) -> tuple[Number, ...]:
-        """How many times longer each stage takes than the plain durations, ``stage_times`` and slow stage together."""
-        factors: list[Number] = list(self.stage_times or [1] * self.stages)
-        slow = (self.slow_stage or (self.stages + 1) // 2) - 1
+        Raises
+        ------
+        ScenarioError
+            If ``stage_times`` has another length, or ``slow_stage`` is not there.
+        """
+        if self.slow_stage is not None and self.slow_stage > stages:
+            limits = {"low": 1, "high": stages, "given": self.slow_stage}
+            raise ScenarioError("slow_stage", "error.whole", limits, [{"slow_stage": ""}])
+        if self.stage_times is not None and len(self.stage_times) != stages:
+            given, chunks = len(self.stage_times), max(1, stages // self.devices)
+            fitted = (*self.stage_times, *[1] * stages)[:stages]
+            repairs = [{"stage_times": _list_text(fitted)}]
+            if given % chunks == 0 and given // chunks <= SETTINGS["devices"].high and self.schedule != "order":
+                repairs.insert(0, {"devices": str(given // chunks)})
+            raise ScenarioError("stage_times", "error.stage_times", {"n": given, "stages": stages}, repairs)
+        factors: list[Number] = list(self.stage_times or [1] * stages)
+        slow = (self.slow_stage or (stages + 1) // 2) - 1
         factors[slow] *= self.slow_factor
         return tuple(factors)
 
-    @property
-    def costs(self) -> Costs:
-        """The exact costs these settings mean."""
-        factors = self.factors
+    def share(self, stages: int, devices: int) -> Fraction:
+        """Return which part of the durations falls to one of ``stages``: 1/v of a device's, all of a stage's."""
+        return Fraction(devices, stages) if self.times_of == "device" and not self.stage_times else Fraction(1)
+
+    def costs(self, stages: int, devices: int) -> Costs:
+        """Return the exact costs that these settings mean for ``stages`` spread over ``devices``.
+
+        Raises
+        ------
+        ScenarioError
+            As ``factors``.
+        """
+        share = self.share(stages, devices)
+        factors = [factor * share for factor in self.factors(stages)]
+        together = self.forward + self.input_grad + self.weight_grad
         return Costs.exact(
             [self.forward * factor for factor in factors],
             [self.input_grad * factor for factor in factors],
             [self.weight_grad * factor for factor in factors],
             self.comm,
+            update=[self.update * factor for factor in factors],
+            recompute_late=self.recompute == "late",
+            overlap=1 if self.overlap is None else Fraction(self.overlap, together),
+            blocks=self.send == "blocking",
         )
 
     def changed(self) -> dict[str, Any]:
@@ -142,7 +189,8 @@ class Scenario:
     def read(cls, values: Mapping[str, Any]) -> tuple[Self, list[ScenarioError]]:
         """Make a scenario of whatever a URL or form holds; each field that cannot be used falls back to its default.
 
-        Returns the scenario and one error per field that fell back, unknown names included.
+        Returns the scenario and one error per field that fell back, unknown names included. Whether the settings go
+        together is for ``schedules.arrange`` to say.
         """
         errors: list[ScenarioError] = []
         kept: dict[str, Any] = {}
@@ -154,24 +202,11 @@ class Scenario:
                 kept[name] = _read(name, SETTINGS[name], value)
             except ScenarioError as error:
                 errors.append(error)
-        while True:
-            try:
-                return cls(**kept), errors
-            except ScenarioError as error:  # fields that are fine alone and not together
-                errors.append(error)
-                del kept[error.field]
+        return cls(**kept), errors
 
 
 SETTINGS: dict[str, Setting] = {item.name: item.metadata["setting"] for item in fields(Scenario)}
 DEFAULTS: dict[str, Any] = {item.name: item.default for item in fields(Scenario)}
-
-
-def _works(settings: dict[str, Any]) -> bool:
-    try:
-        Scenario(**settings)
-    except ScenarioError:
-        return False
-    return True
 
 
 def _read(name: str, setting: Setting, value: Any) -> Any:
@@ -180,10 +215,25 @@ def _read(name: str, setting: Setting, value: Any) -> Any:
         return None
     if setting.kind == "name":
         return _brief(value)
+    if setting.kind == "text":
+        return _text(name, setting, value)
+    if setting.kind == "choice":
+        if value not in setting.options:
+            limits = {"names": ", ".join(setting.options), "given": _brief(value)}
+            raise ScenarioError(name, "error.schedule", limits)
+        return value
     if setting.kind == "numbers":
         parts = _split(value) if isinstance(value, str) else value if isinstance(value, tuple | list) else ["?"]
         return tuple(_number(name, setting, part) for part in parts)
     return _number(name, setting, value)
+
+
+def _text(name: str, setting: Setting, value: Any) -> str:
+    """Read a text of several lines: no blank lines at its ends, no blanks around a line."""
+    text = str(value)
+    if len(text) > setting.high:
+        raise ScenarioError(name, "error.long", {"high": setting.high, "given": len(text)})
+    return "\n".join(line.strip() for line in text.strip().splitlines())
 
 
 def _number(name: str, setting: Setting, value: Any) -> Number:

@@ -5,19 +5,26 @@ size is bounded by its pixels: where blocks would be too narrow to tell apart, a
 path per kind, in which each column of pixels is filled as far as the device was busy during it.
 
 Hooks (kept stable, see README): ``data-op``, ``data-device``, ``data-start``, ``data-end`` on every block, ``data-gap``
-(``waits`` or ``done``) with the same on every gap; on the root ``data-left``, ``data-plot`` (x of time 0 and width of
-the makespan), ``data-top``, ``data-lane``, ``data-block`` (y of the first lane, its pitch and the height of a block;
-all in user units), ``data-devices`` and ``data-end`` (the makespan).
+(``waits``, ``done`` or ``stuck``) with the same on every gap, ``data-stuck`` on the mark where a device waits for ever;
+on the root ``data-left``, ``data-plot`` (x of time 0 and width of the makespan), ``data-top``, ``data-lane``,
+``data-block`` (y of the first lane, its pitch and the height of a block; all in user units), ``data-devices`` and
+``data-end`` (the makespan).
 """
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from html import escape
 from math import floor, log10
+from typing import Literal
 
 from pipesched.explain import name
-from pipesched.ink import PALETTES, PATTERNS, Ink, Palette, Theme
+from pipesched.ink import PALETTES, PATTERNS, Ink, Palette, Theme, deeper
 from pipesched.model import Message, Op, Timeline
 from pipesched.words import number, sentence
+
+Letters = Literal["pytorch", "zero_bubble"]
+LETTERS: dict[Letters, dict[str, str]] = {"pytorch": {}, "zero_bubble": {"B": "BW", "I": "B"}}
+"""What each convention writes for a kind, where that is not our letter."""
 
 FONT = "system-ui,-apple-system,'Segoe UI',Roboto,'DejaVu Sans',sans-serif"
 NARROWEST = 5  # user units; below this a block cannot be told from its neighbour
@@ -43,12 +50,27 @@ class Layout:
         return self.top + self.lane * device
 
 
+@dataclass(frozen=True)
+class Pen:
+    """How things are drawn and named."""
+
+    palette: Palette
+    language: str
+    letters: Mapping[str, str]
+    is_second: Callable[[Op], bool]
+    """Whether an operation is of a second (fourth, ...) chunk of its device, or of the second direction."""
+
+    def ink(self, op: Op) -> Ink:
+        ink = self.palette.kinds[op.kind]
+        return deeper(ink) if self.is_second(op) else ink
+
+
 def layout(timeline: Timeline, width: float, longest_label: int) -> Layout:
     """Divide ``width``: labels on the left as wide as they must be, lanes that shrink as devices grow in number."""
     devices = timeline.schedule.devices
     lane = max(14, min(40, 640 / max(1, devices)))
-    left = 7.5 * longest_label + 14
-    return Layout(left, width - left - 14, lane, lane - (6 if lane > 20 else 2), 8, max(1, timeline.end))
+    left, right = 7.5 * longest_label + 14, 84 if timeline.stuck else 14
+    return Layout(left, width - left - right, lane, lane - (6 if lane > 20 else 2), 8, max(1, timeline.end))
 
 
 def draw(
@@ -57,6 +79,7 @@ def draw(
     width: float = 720,
     theme: Theme = "light",
     language: str = "en",
+    letters: Letters = "pytorch",
     marks: tuple[tuple[int, Message], ...] = (),
 ) -> str:
     """Return the chart of ``timeline`` as SVG text.
@@ -65,12 +88,16 @@ def draw(
     ----------
     width
         In user units, which are CSS pixels where the chart is shown at its natural size.
+    letters
+        Whose letters stand on the blocks: ``pytorch`` writes B for a full backward and I for an input gradient,
+        ``zero_bubble``, as the papers on it do, BW and B.
     marks
         Moments to point out under the axis, as (tick, what to call it).
     """
     key = "device" if width >= WIDE else "device.short"
     labels = [sentence(Message(key, {"device": i}), language) for i in range(timeline.schedule.devices)]
-    palette, place = PALETTES[theme], layout(timeline, width, max(map(len, labels), default=0))
+    pen = Pen(PALETTES[theme], language, LETTERS[letters], _seconds(timeline))
+    palette, place = pen.palette, layout(timeline, width, max(map(len, labels), default=0))
     bottom = place.y(timeline.schedule.devices)
     height = bottom + 26 + 18 * bool(marks)
     title = sentence(
@@ -89,16 +116,16 @@ def draw(
         f'data-lane="{_n(place.lane)}" data-block="{_n(place.block)}" data-devices="{timeline.schedule.devices}" '
         f'data-end="{timeline.costs.time(timeline.end)}"{density}>',
         f"<title>{escape(title)}</title>",
-        _definitions(timeline, palette),
+        _definitions(timeline, pen),
         _axis(timeline, place, palette, bottom, language),
         _marks(marks, place, palette, bottom + 26, language),
     ]
     for device, label in enumerate(labels):
         parts.append(_label(label, device, place, palette))
         parts += _gaps(timeline, device, place, palette, dense)
-        parts += (
-            _stack(timeline, device, place, palette) if dense else _blocks(timeline, device, place, palette, language)
-        )
+        if device in timeline.stuck:
+            parts.append(_stop(timeline, device, place, palette))
+        parts += _stack(timeline, device, place, palette) if dense else _blocks(timeline, device, place, pen)
     return "".join(parts) + "</svg>\n"
 
 
@@ -111,18 +138,21 @@ def _is_dense(timeline: Timeline, place: Layout) -> bool:
     return False
 
 
-def _definitions(timeline: Timeline, palette: Palette) -> str:
+def _definitions(timeline: Timeline, pen: Pen) -> str:
     """Return the patterns this chart uses; the names carry the palette, so that two charts may share a page."""
-    kinds = {op.kind for op in timeline.position}
-    tiles = [
-        _tile("gap", palette.gap, palette.gap_line, "M-2 10L10 -2M-2 2L2 -2M6 10L10 6", 1),
-        *(
-            _tile(kind, palette.kinds[kind].fill, palette.kinds[kind].line, PATTERNS[kind], 2)
-            for kind in PATTERNS
-            if kind in kinds
-        ),
-    ]
+    inks = {(op.kind, pen.ink(op)) for op in timeline.position if op.kind in PATTERNS}
+    tiles = [_tile("gap", pen.palette.gap, pen.palette.gap_line, "M-2 10L10 -2M-2 2L2 -2M6 10L10 6", 1)]
+    tiles += [_tile(kind, ink.fill, ink.line, PATTERNS[kind], 2) for kind, ink in sorted(inks)]
     return f"<defs>{''.join(tiles)}</defs>"
+
+
+def _seconds(timeline: Timeline) -> Callable[[Op], bool]:
+    """Return the test that Pen asks for."""
+    devices, entrance = timeline.schedule.devices, timeline.position.get(Op(0, "F", 0), (0, 0))[0]
+    if timeline.schedule.stages > devices:
+        return lambda op: op.stage // devices % 2 == 1
+    others = {op.micro_batch for op, (home, _) in timeline.position.items() if op[:2] == (0, "F") and home != entrance}
+    return lambda op: op.micro_batch in others
 
 
 def _tile(kind: str, fill: str, line: str, path: str, thick: int) -> str:
@@ -150,11 +180,12 @@ def _gaps(timeline: Timeline, device: int, place: Layout, palette: Palette, dens
     time, parts, y, many = timeline.costs.time, [], place.y(device), ""
     for gap in timeline.gaps(device):
         x, width = place.x(gap.start), place.x(gap.end) - place.x(gap.start)
-        if dense and gap.before is not None:
+        if dense and gap.before is not None and gap.before < len(timeline.starts[device]):
             # One path for all; what is narrower than a column is left unfilled in its column of the stack.
             many += f"M{_n(x)} {_n(y)}h{_n(width)}v{_n(place.block)}h{_n(-width)}z" if width >= COLUMN else ""
             continue
-        sort = "done" if gap.before is None else "waits"
+        stuck = gap.before == len(timeline.starts[device])
+        sort = "done" if gap.before is None else "stuck" if stuck else "waits"
         fill = "none" if sort == "done" else f"url(#ps-gap{palette.gap[1:]})"
         parts.append(
             f'<g class="gap" data-gap="{sort}" data-device="{device}" data-start="{time(gap.start)}" '
@@ -168,7 +199,18 @@ def _gaps(timeline: Timeline, device: int, place: Layout, palette: Palette, dens
     return parts
 
 
-def _blocks(timeline: Timeline, device: int, place: Layout, palette: Palette, language: str) -> list[str]:
+def _stop(timeline: Timeline, device: int, place: Layout, palette: Palette) -> str:
+    """Mark where a device waits for ever, with the operation it stands before."""
+    ends, cell = timeline.ends[device], timeline.stuck[device].cell
+    x, y, red = place.x(ends[-1] if ends else 0), place.y(device) + place.block / 2, palette.kinds["I"].outline
+    return (
+        f'<g class="stuck" data-stuck="{cell}" data-device="{device}">'
+        f'<path d="M{_n(x + 5)} {_n(y - 5)}l10 10m0 -10l-10 10" stroke="{red}" stroke-width="3"/>'
+        f'<text x="{_n(x + 20)}" y="{_n(y)}" dominant-baseline="central" fill="{palette.text}">{cell}?</text></g>'
+    )
+
+
+def _blocks(timeline: Timeline, device: int, place: Layout, pen: Pen) -> list[str]:
     """Draw every block of a lane: fill, outline, and as much of its name as fits."""
     time, parts, y = timeline.costs.time, [], place.y(device)
     row = zip(timeline.schedule.rows[device], timeline.starts[device], timeline.ends[device], strict=False)
@@ -176,16 +218,16 @@ def _blocks(timeline: Timeline, device: int, place: Layout, palette: Palette, la
         x, width = place.x(start), place.x(end) - place.x(start)
         parts.append(
             f'<g class="op" data-op="{cell}" data-device="{device}" data-start="{time(start)}" data-end="{time(end)}">'
-            f"<title>{escape(sentence(name(cell), language))}</title>"
+            f"<title>{escape(sentence(name(cell, timeline.schedule.streams), pen.language))}</title>"
         )
         for i, op in enumerate(cell.ops):  # an overlapped pair is drawn as two halves of one block
-            ink, height = palette.kinds[op.kind], place.block / len(cell.ops)
+            ink, height = pen.ink(op), place.block / len(cell.ops)
             top = y + i * height
             parts.append(
                 f'<rect x="{_n(x + 0.5)}" y="{_n(top + 0.5)}" width="{_n(max(0.2, width - 1))}" '
                 f'height="{_n(height - 1)}" rx="2" fill="{_fill(op.kind, ink)}" stroke="{ink.outline}"/>'
             )
-            text = _fitting(op, width, height)
+            text = _fitting(pen.letters.get(op.kind, op.kind), str(op.micro_batch + 1), width, height)
             if text:
                 parts.append(
                     f'<text x="{_n(x + width / 2)}" y="{_n(top + height / 2)}" dominant-baseline="central" '
@@ -195,10 +237,9 @@ def _blocks(timeline: Timeline, device: int, place: Layout, palette: Palette, la
     return parts
 
 
-def _fitting(op: Op, width: float, height: float) -> str:
+def _fitting(letter: str, digits: str, width: float, height: float) -> str:
     """Return letter and number, the number alone, or nothing, whichever fits."""
-    digits = str(op.micro_batch + 1)
-    for text in (op.kind + digits, digits):
+    for text in (letter + digits, digits):
         if 8 * len(text) + 3 <= width and height >= 9:
             return text
     return ""
@@ -214,15 +255,17 @@ def _stack(timeline: Timeline, device: int, place: Layout, palette: Palette) -> 
     shares: dict[str, list[float]] = {}
     row = zip(timeline.schedule.rows[device], timeline.starts[device], timeline.ends[device], strict=False)
     for cell, start, end in row:
-        share = shares.setdefault(cell.ops[0].kind, [0.0] * columns)
-        first, last = (tick / place.ticks * place.plot / COLUMN for tick in (start, end))
-        column = int(first)
-        while first < last:
-            border = min(last, column + 1)
-            share[column] += border - first
-            first, column = border, column + 1
+        part = 1 / len(cell.ops)  # of an overlapped pair, each kind gets half
+        for kind in (op.kind for op in cell.ops):
+            share = shares.setdefault(kind, [0.0] * columns)
+            first, last = (tick / place.ticks * place.plot / COLUMN for tick in (start, end))
+            column = int(first)
+            while first < last:
+                border = min(last, column + 1)
+                share[column] += part * (border - first)
+                first, column = border, column + 1
     floor, parts = [0.0] * columns, []
-    for kind, share in sorted(shares.items(), key=lambda item: "BIWF".index(item[0])):
+    for kind, share in sorted(shares.items(), key=lambda item: "UBIWRF".index(item[0])):
         ink = palette.kinds[kind]
         path = _bars(floor, share, place, place.y(device) + place.block)
         parts.append(

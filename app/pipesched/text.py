@@ -26,18 +26,18 @@ def draw(timeline: Timeline, *, width: int = 80, language: str = "en") -> str:
     columns = slices * per_slice if exact else room
     lines = []
     for device, label in enumerate(names):
-        line = [WAITS] * columns
+        line, finished = [WAITS] * columns, 0
         for cell, start, end in zip(
             timeline.schedule.rows[device], timeline.starts[device], timeline.ends[device], strict=False
         ):
             first = start // step * per_slice if exact else -(-start * columns // timeline.end)
             last = end // step * per_slice if exact else -(-end * columns // timeline.end)
-            op = cell.ops[0]
-            block = op.kind + str(op.micro_batch + 1)
-            block = block if len(block) <= last - first else op.kind
+            block = "".join(op.kind + str(op.micro_batch + 1) for op in cell.ops)
+            block = block if len(block) <= last - first else cell.ops[0].kind
             line[first:last] = block.ljust(last - first, "─")[: last - first]
             finished = last
-        line[finished:] = DONE * (columns - finished)
+        if device not in timeline.stuck:
+            line[finished:] = DONE * (columns - finished)
         lines.append(f"{label.ljust(margin)}{''.join(line)}".rstrip())
     makespan = number(timeline.costs.time(timeline.end), language)
     lines.append(" " * margin + "0" + makespan.rjust(max(len(makespan) + 1, columns - 1)))

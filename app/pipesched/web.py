@@ -5,10 +5,11 @@ Requests (``do`` names them; ``settings`` are Scenario fields as typed, ``lang``
 ===========  =========================================  ========================================================
 do           with                                       answers
 ===========  =========================================  ========================================================
-``run``      settings, width                            settings as read, problems, svg, numbers, formula, ...
+``run``      settings, width, letters                   settings as read, problems, svg, numbers, formula, ...
 ``moment``   settings, time                             what each device does then, the queues, the next events
 ``explain``  settings, device, time, move               the block or gap at that point, in a sentence
 ``table``    settings, limit                            the intervals as rows of text
+``order``    settings                                   the order of every device in PyTorch's notation
 ===========  =========================================  ========================================================
 """
 
@@ -21,16 +22,20 @@ from itertools import islice
 from math import floor
 from typing import Any
 
-from pipesched.bounds import Theory
+from pipesched import report
 from pipesched.explain import block, moment, name, standing, why_idle
 from pipesched.metrics import Metrics
-from pipesched.model import Cell, Message, ScenarioError
+from pipesched.model import Cell, Gap, Message, ScenarioError
 from pipesched.run import Result, read
+from pipesched.scenario import Scenario
 from pipesched.schedules import REGISTRY
-from pipesched.words import number, percent, sentence
+from pipesched.words import catalogue, number, percent, sentence
 
 Answer = dict[str, Any]
 Say = Callable[..., str]
+
+MOST = 400_000
+"""The most operations that a page is asked to simulate: half a minute in a browser; the command line takes more."""
 
 SHARES = {"bubble_fraction_of_total", "bubble_fraction_of_ideal", "bubble_rate_of_span", "utilisation"}
 
@@ -38,7 +43,7 @@ SHARES = {"bubble_fraction_of_total", "bubble_fraction_of_ideal", "bubble_rate_o
 def handle(request: str) -> str:
     """Answer one request of the page."""
     asked = json.loads(request)
-    result, errors = read(asked["settings"])
+    result, errors = read(asked["settings"], MOST)
     language = asked["lang"]
 
     def say(key: str, **params: Any) -> str:
@@ -49,19 +54,41 @@ def handle(request: str) -> str:
 
 
 def _run(result: Result, asked: Mapping[str, Any], say: Say) -> Answer:
-    scenario, metrics, language = result.scenario, result.metrics, asked["lang"]
-    return {
+    scenario, language = result.scenario, asked["lang"]
+    letters = asked.get("letters", "pytorch")
+    drawn = {
         "settings": scenario.settings(),
         "changed": scenario.changed(),
-        "svg": result.svg(width=asked["width"], theme=asked["theme"], language=language),
-        "numbers": _numbers(metrics, language),
-        "devices": _per(metrics, ("busy", "utilisation", "peak_activations"), language),
-        "stages": _per(metrics, ("peak_queue",), language),
-        "formula": _formula(result.theory, result, say, language),
+        "svg": result.svg(width=asked["width"], theme=asked["theme"], language=language, letters=letters),
+        "end": result.timeline.costs.time(result.timeline.end),
+        "kinds": sorted({op.kind for op in result.timeline.position}),
+        "events": max(map(len, result.timeline.starts), default=0),
         "limits": _limits(result, say),
-        "summary": _summary(result, say),
         "unused": {field: say("unused", schedule=say(f"schedule.{scenario.schedule}")) for field in _unused(scenario)},
-        "about": {"idea": say(f"schedule.{scenario.schedule}.idea"), "source": REGISTRY[scenario.schedule].source},
+        "about": _about(scenario, say),
+        "durations": report.durations(result, language),
+        "deadlock": result.deadlock and sentence(result.deadlock.message, language),
+    }
+    if result.deadlock:  # what did not end has no numbers
+        nothing = [{"name": item.name, "value": None, "text": "–"} for item in fields(Metrics)]
+        return drawn | {"numbers": nothing, "devices": [], "formula": None, "notes": [], "summary": drawn["deadlock"]}
+    metrics = result.metrics
+    return drawn | {
+        "numbers": _numbers(metrics, language),
+        "devices": _devices(result, language),
+        "formula": _formula(result, say, language),
+        "notes": [{"text": sentence(note.message, language), "settings": note.settings} for note in result.notes],
+        "summary": _summary(result, say),
+    }
+
+
+def _about(scenario: Scenario, say: Say) -> Answer:
+    entry = REGISTRY[scenario.schedule]
+    return {
+        "idea": say(f"schedule.{entry.name}.idea"),
+        "source": entry.source,
+        "needs": say("page.needs", needs=say(f"schedule.{entry.name}.needs")) if entry.name in NEEDY else "",
+        "also": say("page.also", names=", ".join(entry.synonyms)) if entry.synonyms else "",
     }
 
 
@@ -75,13 +102,19 @@ def _numbers(metrics: Metrics, language: str) -> list[Answer]:
     return rows
 
 
-def _per(metrics: Metrics, names: tuple[str, ...], language: str) -> list[Answer]:
-    """Return the metrics that have a number per device, or per stage, as one row each."""
-    columns = [getattr(metrics, name) for name in names]
-    return [
-        {name: {"value": value, "text": _text(name, value, language)} for name, value in zip(names, row, strict=True)}
-        for row in zip(*columns, strict=True)
-    ]
+def _devices(result: Result, language: str) -> list[Answer]:
+    """Return the numbers that there is one of per device; of the queues, those of all its stages."""
+    metrics, homes = result.metrics, result.homes
+    names = ("utilisation", "busy", "peak_activations", "peak_micro_batches", "weight_versions")
+    rows = []
+    for device in range(result.timeline.schedule.devices):
+        queues = [peak for stage, peak in enumerate(metrics.peak_queue) if device in homes[stage]]
+        row: Answer = {"peak_queue": {"value": max(queues, default=0), "text": ", ".join(map(str, queues))}}
+        for metric in names:
+            value = getattr(metrics, metric)[device]
+            row[metric] = {"value": value, "text": _text(metric, value, language)}
+        rows.append(row)
+    return rows
 
 
 def _text(name: str, value: Any, language: str) -> str:
@@ -92,35 +125,28 @@ def _text(name: str, value: Any, language: str) -> str:
     return percent(value, language) if name in SHARES else number(value, language, 3)
 
 
-def _formula(theory: Theory, result: Result, say: Say, language: str) -> Answer:
+def _formula(result: Result, say: Say, language: str) -> Answer:
     """Return the closed form with the numbers in it, and M + K - 1 against K M or why these do not apply."""
-    time, formula, scenario = result.timeline.costs.time, theory.formula, result.scenario
-    terms = "".join(part if isinstance(part, str) else number(time(part), language) for part in formula.terms)
-    value = number(time(formula.ticks), language)
+    time, theory, scenario = result.timeline.costs.time, result.theory, result.scenario
     steps, alone = scenario.micro_batches + scenario.devices - 1, scenario.micro_batches * scenario.devices
     textbook = {"M": scenario.micro_batches, "K": scenario.devices, "steps": steps, "alone": alone}
     return {
-        "relation": formula.relation,
         "textbook": not theory.textbook and say("textbook.holds", **textbook),
         "step": theory.step != result.timeline.costs.ticks_per_unit
         and say("textbook.step", step=time(theory.step), makespan=result.metrics.makespan, steps=steps),
         "why": [sentence(message, language) for message in theory.textbook],
-        "text": say(
-            f"formula.{formula.relation}",
-            symbols=formula.symbols,
-            terms=terms,
-            value=value,
-            makespan=result.metrics.makespan,
-        ),
-        "source": formula.source if isinstance(formula.source, str) else sentence(formula.source, language),
+        "text": report.theory(result, language),
+        "source": report.source(result, language),
     }
 
 
 def _limits(result: Result, say: Say) -> list[str]:
     """List what the model leaves out, for the settings at hand."""
     scenario = result.scenario
-    keys = ["forward_only" if scenario.schedule == "forward" else "training"]
-    keys += ["latency" if scenario.comm else "no_transfers", "constant_size", "independent"]
+    decoding = scenario.schedule == "decode"
+    keys = ["forward_only" if all(op.kind == "F" for op in result.timeline.position) else "training"]
+    keys += ["no_transfers" if not scenario.comm else "blocking" if scenario.send == "blocking" else "latency"]
+    keys += ["constant_size"] if decoding else ["constant_size", "independent"]
     return [say(f"limits.{key}") for key in keys]
 
 
@@ -130,15 +156,19 @@ def _summary(result: Result, say: Say) -> str:
     return say(
         "summary",
         schedule=say(f"schedule.{scenario.schedule}"),
-        micro_batches=say("count.micro_batches", n=scenario.micro_batches),
-        stages=say("count.stages", n=scenario.stages),
+        micro_batches=say("count.micro_batches", n=result.timeline.schedule.micro_batches),
+        stages=say("count.stages", n=result.timeline.schedule.stages),
         makespan=metrics.makespan,
         sequential=metrics.sequential_makespan,
         first=metrics.first_output,
     )
 
 
-def _unused(scenario: Any) -> list[str]:
+NEEDY = frozenset(name for name in REGISTRY if f"schedule.{name}.needs" in catalogue("en"))
+"""Schedules that do not take any K and M."""
+
+
+def _unused(scenario: Scenario) -> list[str]:
     return sorted(REGISTRY[scenario.schedule].unused)
 
 
@@ -161,11 +191,26 @@ def _moment(result: Result, asked: Mapping[str, Any], say: Say) -> Answer:
             for here in at
         ],
         "queues": [
-            {"stage": stage, "device": result.homes[stage]}
-            | {way: standing(waits[stage], tick) for way, waits in result.queues.items()}
-            for stage in range(timeline.schedule.stages)
+            {"stage": stage, "device": device, **_standing(result, stage, device, tick)}
+            for stage, homes in enumerate(result.homes)
+            for device in homes
         ],
     }
+
+
+def _standing(result: Result, stage: int, device: int, tick: int) -> Answer:
+    """Return, per direction, the micro-batches that wait before ``stage`` on ``device`` at ``tick``."""
+    found: Answer = {}
+    for way, waits in result.queues.items():
+        here = standing(waits[stage], tick)
+        if len(result.homes[stage]) > 1:
+            here = [micro_batch for micro_batch in here if result.device_of(stage, micro_batch) == device]
+        found[way] = here
+    return found
+
+
+def _order(result: Result, asked: Mapping[str, Any], say: Say) -> Answer:
+    return {"order": result.order()}
 
 
 def _explain(result: Result, asked: Mapping[str, Any], say: Say) -> Answer:
@@ -182,6 +227,10 @@ def _spot(result: Result, device: int, tick: int) -> tuple[int, int, Cell | None
     """Return start, end, cell (None for a gap) and explanation of what ``device`` is about at ``tick``."""
     timeline = result.timeline
     gap = timeline.gap_at(device, min(tick, timeline.end - 1))  # the very end belongs to what reaches it
+    if device in timeline.stuck and timeline.at(device, tick) == len(timeline.starts[device]) - 1 and not gap:
+        over = timeline.ends[device][-1] if timeline.ends[device] else 0
+        if tick >= over:  # it stands at the very end of the picture, where no gap is left to point at
+            gap = Gap(device, over, timeline.end, len(timeline.starts[device]))
     if gap:
         return gap.start, gap.end, None, why_idle(timeline, gap)
     i = max(0, timeline.at(device, tick))
@@ -195,14 +244,14 @@ def _table(result: Result, asked: Mapping[str, Any], say: Say) -> Answer:
         [
             say("device", device=interval.device),
             str(interval.op),
-            sentence(name(interval.op), language),
+            sentence(name(interval.op, result.timeline.schedule.streams), language),
             number(interval.start, language),
             number(interval.end, language),
             "–" if interval.bound_by is None else str(interval.bound_by),
         ]
         for interval in islice(result.timeline.intervals, asked["limit"])
     ]
-    total = len(result.timeline.position)
+    total = sum(map(len, result.timeline.starts))
     cut = total > len(rows) and say("table.cut", shown=len(rows), n=total)
     return {"rows": rows, "cut": cut}
 
@@ -236,4 +285,5 @@ ANSWERS: dict[str, Callable[[Result, Mapping[str, Any], Say], Answer]] = {
     "moment": _moment,
     "explain": _explain,
     "table": _table,
+    "order": _order,
 }

@@ -2,8 +2,10 @@
 // The form is the Scenario: names, limits and defaults are its inputs' own. Whole settings go in and come out as
 // {name: text}; sliders and steppers are other handles on the same inputs.
 
+import { say } from "./words.js";
+
 /** @typedef {Record<string, string | number | null>} Settings */
-/** @typedef {HTMLInputElement | HTMLSelectElement} Field */
+/** @typedef {HTMLInputElement | HTMLSelectElement | HTMLTextAreaElement} Field */
 /** @typedef {{field: string, text: string, repairs: {settings: Settings, text: string}[]}} Problem */
 
 const SWITCHED_ON = "2"; // how slow the slow stage is when it is first switched on
@@ -24,7 +26,9 @@ export class Form {
     this.listener = listener;
     /** @type {Map<string, Field>} */
     this.fields = new Map();
+    this.schedule = /** @type {HTMLSelectElement} */ (form.querySelector("#schedule"));
     for (const field of form.querySelectorAll("[name]")) this.fields.set(field.getAttribute("name") ?? "", /** @type {Field} */ (field));
+    this.shown = ""; // the schedule whose settings were last opened or closed
     this.slow = /** @type {HTMLInputElement} */ (form.querySelector("#slow"));
     this.sliders = /** @type {NodeListOf<HTMLInputElement>} */ (form.querySelectorAll("input[type=range]"));
     for (const slider of this.sliders) {
@@ -37,6 +41,9 @@ export class Form {
       const button = /** @type {HTMLElement} */ (event.target).closest("[data-step]");
       if (button) this.step(/** @type {HTMLElement} */ (button));
     });
+    const search = /** @type {HTMLInputElement} */ (form.querySelector("#search"));
+    search.addEventListener("input", () => this.find(search));
+    search.addEventListener("keydown", (event) => event.key === "Enter" && /** @type {HTMLElement | null} */ (form.querySelector("#found button"))?.click());
     form.addEventListener("reset", () =>
       setTimeout(() => {
         this.arrange();
@@ -77,6 +84,8 @@ export class Form {
 
   /** @param {HTMLInputElement} target @param {boolean} settled */
   moved(target, settled) {
+    if (target.id === "search") return; // it changes nothing until something is picked
+    if (target.name === "order") this.schedule.value = "order";
     if (target === this.slow) {
       const factor = /** @type {Field} */ (this.fields.get("slow_factor"));
       factor.value = this.slow.checked ? SWITCHED_ON : "1";
@@ -86,6 +95,30 @@ export class Form {
     }
     this.arrange(target);
     this.listener.changed(settled);
+  }
+
+  /** List the schedules whose name, in either language of the form, or synonym holds what is typed.
+   * @param {HTMLInputElement} search */
+  find(search) {
+    /** @param {string} text */
+    const plain = (text) => text.toLowerCase().replace(/[^\p{L}\p{N}]/gu, "");
+    const wanted = plain(search.value);
+    const list = /** @type {HTMLElement} */ (this.form.querySelector("#found"));
+    const fits = [...this.schedule.options].filter((option) => [option.text, option.value, option.dataset.also ?? ""].some((text) => plain(text).includes(wanted)));
+    const picks = fits.map((option) => {
+      const button = document.createElement("button");
+      button.type = "button";
+      const synonym = (option.dataset.also ?? "").split(", ").find((text) => plain(text).includes(wanted));
+      button.textContent = option.text + (synonym && !plain(option.text).includes(wanted) ? ` = ${synonym}` : "");
+      button.addEventListener("click", () => {
+        this.schedule.value = option.value;
+        search.value = "";
+        list.replaceChildren();
+        this.listener.changed(true);
+      });
+      return button;
+    });
+    list.replaceChildren(...(wanted ? (picks.length ? picks : [say("page.no_match")]) : []).map((content) => wrapped(content)));
   }
 
   /** @param {HTMLElement} button */
@@ -149,12 +182,27 @@ export class Form {
     }
   }
 
-  /** Disable what the schedule does not use, and say why. @param {Record<string, string>} unused field: reason */
+  /** Disable what the schedule does not use, and say why; open the settings that only some schedules have where this
+   * one has any. @param {Record<string, string>} unused field: reason */
   disable(unused) {
     for (const [name, field] of this.fields) {
-      if (name === "slow_factor") continue; // its switch says whether it is in use
+      if (name === "slow_factor" || name === "order") continue; // a switch of its own; choosing it by typing
       field.disabled = name in unused;
       field.title = unused[name] ?? "";
+      for (const handle of this.form.querySelectorAll(`[data-for=${name}]`)) /** @type {HTMLInputElement} */ (handle).disabled = name in unused;
+      const control = field.closest(".control");
+      control?.querySelector(".unused")?.remove();
+      if (name in unused) control?.append(Object.assign(document.createElement("small"), { className: "unused", textContent: unused[name] }));
     }
+    const own = /** @type {HTMLDetailsElement} */ (this.form.querySelector("#own"));
+    if (this.shown !== this.schedule.value) own.open = own.querySelector("[name]:enabled") !== null;
+    this.shown = this.schedule.value;
   }
+}
+
+/** @param {Node | string} content */
+function wrapped(content) {
+  const row = document.createElement("li");
+  row.append(content);
+  return row;
 }

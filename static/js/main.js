@@ -23,6 +23,10 @@ let slow = 0;
 // Without a catalogue the English of the page stands, and the loader will say what is missing.
 const speaking = speak(preferred(query)).catch(() => {});
 
+const letters = /** @type {HTMLSelectElement} */ (part("letters"));
+if (query.get("letters")) letters.value = query.get("letters") ?? "";
+if (!letters.value) letters.value = "pytorch";
+
 const form = new Form(/** @type {HTMLFormElement} */ (part("scenario")), { changed: (settled) => simulate(form.settings, settled ? "push" : "replace") });
 const chart = new Chart(part("chart"), { pointed, resized: redraw });
 const steps = new Steps(part("steps"), {
@@ -35,7 +39,7 @@ const simulator = new Simulator({ progress, ready, failed });
  * failed. @param {string} kind @param {object} details @param {object} [settings] @param {string} [lane] */
 async function ask(kind, details, settings = shown, lane = kind) {
   try {
-    return await simulator.ask(lane, { do: kind, settings, lang: current(), theme: theme(), ...details });
+    return await simulator.ask(lane, { do: kind, settings, lang: current(), theme: theme(), letters: letters.value, ...details });
   } catch (error) {
     notify(say("page.python_error", { text: /** @type {Error} */ (error).message }), "python");
     return null;
@@ -51,6 +55,7 @@ async function simulate(settings, address) {
   if (answer.problems.length) return;
   dismiss("python");
   show(answer);
+  if (answer.deadlock) form.complain([{ field: "order", text: answer.deadlock, repairs: [] }]);
   const there = link(answer.changed);
   if (there !== location.pathname + location.search + location.hash) {
     // A drag makes one entry: it is pushed when the handle first moves, and follows the handle from then on.
@@ -78,9 +83,9 @@ async function open() {
   const answer = await ask("run", { width: chart.width }, settings);
   if (!answer) return;
   for (const problem of answer.problems) notify(say("page.from_link", { text: problem.text }), `link-${problem.field}`);
-  form.complain([]);
   form.settings = answer.settings;
   show(answer);
+  form.complain(answer.deadlock ? [{ field: "order", text: answer.deadlock, repairs: [] }] : []);
   settled = true;
 }
 
@@ -102,15 +107,24 @@ function show(answer) {
     const output = /** @type {HTMLOutputElement | null} */ (document.querySelector(`output[name=${name}]`));
     if (output) fill(output, { value, text });
   }
-  rows(part("per-device"), answer.devices.map(deviceRow(answer.stages)));
-  formula(answer.formula);
+  rows(part("per-device"), answer.devices.map(deviceRow));
+  part("formula").hidden = !answer.formula;
+  if (answer.formula) formula(answer.formula);
+  notes(answer.notes);
+  part("durations").textContent = answer.durations;
+  for (const entry of part("legend").querySelectorAll("[data-kind]")) {
+    /** @type {HTMLElement} */ (entry).hidden = !answer.kinds.includes(entry.getAttribute("data-kind"));
+  }
+  part("span").hidden = answer.kinds.length < 2;
+  part("convention").hidden = !answer.kinds.includes("I");
   part("limits").querySelector("ul")?.replaceChildren(...answer.limits.map(item));
-  part("about").replaceChildren(`${answer.about.idea} `, element("cite", answer.about.source));
+  const { idea, needs, also, source } = answer.about;
+  part("about").replaceChildren(...[idea, needs, also].filter(Boolean).map((text) => element("span", text)), element("cite", source));
   form.disable(answer.unused);
   clearTimeout(quiet);
   quiet = setTimeout(() => (part("summary").textContent = answer.summary), QUIET);
   if (/** @type {HTMLDetailsElement} */ (part("table")).open) table();
-  steps.show(Number(answer.numbers[0].value), answer.settings.micro_batches + answer.settings.devices);
+  steps.show(answer.end, answer.events);
 }
 
 /** @param {HTMLOutputElement} output @param {{value: number | null, text: string}} number */
@@ -119,19 +133,39 @@ function fill(output, { value, text }) {
   output.dataset.value = String(value);
 }
 
-/** One device's numbers, and those of the stage it holds. @param {any[]} stages */
-const deviceRow = (stages) => (/** @type {any} */ device, /** @type {number} */ index) => {
+const COLUMNS = ["utilisation", "busy", "peak_queue", "peak_activations", "peak_micro_batches", "weight_versions"];
+
+/** One device's numbers. @param {any} device @param {number} index */
+function deviceRow(device, index) {
   const bar = document.createElement("meter");
   bar.value = device.utilisation.value;
-  const cells = [String(index + 1), device.utilisation, device.busy, stages[index]?.peak_queue, device.peak_activations];
-  return cells.map((cell, column) => {
-    if (typeof cell === "string") return [cell];
+  const cells = COLUMNS.map((name) => {
     const output = document.createElement("output");
-    output.name = ["", "utilisation", "busy", "peak_queue", "peak_activations"][column];
-    fill(output, cell);
-    return column === 1 ? [bar, output] : [output];
+    output.name = name;
+    fill(output, device[name]);
+    return name === "utilisation" ? [bar, output] : [output];
   });
-};
+  return [[String(index + 1)], ...cells];
+}
+
+/** Say what to know before citing; what offers an alternative can be clicked.
+ * @param {{text: string, settings: import("./form.js").Settings | null}[]} list */
+function notes(list) {
+  part("notes").hidden = !list.length;
+  part("notes").querySelector("ul")?.replaceChildren(
+    ...list.map(({ text, settings }) => {
+      if (!settings) return item(text);
+      const button = Object.assign(document.createElement("button"), { type: "button", textContent: text });
+      button.addEventListener("click", () => {
+        form.fill(settings);
+        simulate(form.settings, "push");
+      });
+      const entry = document.createElement("li");
+      entry.append(button);
+      return entry;
+    }),
+  );
+}
 
 /** @param {HTMLElement} place @param {(string | Node)[][][]} content */
 function rows(place, content) {
@@ -150,7 +184,7 @@ function formula({ textbook, step, why, text, source }) {
   lines.append(...(textbook ? [element("strong", textbook), step ? ` ${step}` : ""] : why.map(item)));
   part("textbook").replaceChildren(lines);
   part("textbook").dataset.holds = String(Boolean(textbook));
-  part("exact").replaceChildren(`${text} `, element("cite", source));
+  part("exact").replaceChildren(...text.map((/** @type {string} */ line) => element("p", line)), element("cite", source));
 }
 
 /** @param {string} tag @param {string} text */
@@ -246,6 +280,17 @@ async function changeLanguage(language) {
   redraw();
 }
 
+letters.addEventListener("change", () => {
+  query.set("letters", letters.value);
+  history.replaceState(null, "", `?${query}${location.hash}`);
+  redraw();
+});
+part("take").addEventListener("click", async () => {
+  const answer = await ask("order", {});
+  if (!answer) return;
+  form.fill({ order: answer.order, schedule: "order" });
+  simulate(form.settings, "push");
+});
 part("languages").addEventListener("click", (event) => {
   const choice = /** @type {HTMLElement} */ (event.target).closest("[data-language]");
   if (!choice) return;

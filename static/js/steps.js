@@ -117,9 +117,10 @@ export class Steps {
       ...moment.devices.map((device, index) => {
         const row = element("li", `device ${device.state}`);
         row.dataset.device = String(index);
-        const queues = moment.queues.filter((queue) => queue.device === index);
+        const queues = element("div", "queues");
+        queues.append(...moment.queues.filter((queue) => queue.device === index).map((queue) => this.queue(queue)));
         row.append(
-          ...queues.map((queue) => this.queue(queue)),
+          queues,
           element("b", `badge ${device.state} ${kind(device)}`, badge(device)),
           element("span", "sentence", `${say("device", { device: index + 1 })} ${device.text}.`),
         );
@@ -149,12 +150,12 @@ export class Steps {
 }
 
 /** @param {{state: string, op: string | null}} device */
-const kind = ({ state, op }) => (state === "works" ? op?.match(/[FBIW]/)?.[0] : "") ?? "";
+const kind = ({ state, op }) => (state === "works" ? op?.match(/[A-Z]/)?.[0] : "") ?? "";
 
 /** What a device is at, in two characters. @param {{state: string, op: string | null}} device */
 function badge({ state, op }) {
   if (state === "done") return "✓";
-  const [, letter, micro] = op?.match(/([FBIW])(\d+)/) ?? [];
+  const [, letter, micro] = op?.match(/([A-Z])(\d+)/) ?? [];
   return state === "works" ? `${letter}${Number(micro) + 1}` : "…";
 }
 

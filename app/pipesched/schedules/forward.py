@@ -7,7 +7,7 @@ from pipesched.schedules import Rows, forwards, schedule
 @schedule(
     family="inference",
     source="GPipe (Huang et al. 2018, arXiv 1811.06965), fig. 2",
-    unused=("input_grad", "weight_grad", "chunks"),
+    synonyms=("inference", "forward pass", "InferenceSchedule"),
 )
 def forward(scenario: Scenario) -> Rows:
     """Every stage runs the forwards in order: each micro-batch moves on as soon as the next stage is free."""

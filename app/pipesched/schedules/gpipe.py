@@ -8,7 +8,7 @@ from pipesched.schedules import Rows, backwards, forwards, schedule
     family="synchronous",
     source="GPipe (Huang et al. 2018, arXiv 1811.06965), s2.2–2.3",
     since=2018,
-    unused=("chunks",),
+    synonyms=("AFAB", "all-forward-all-backward", "fill-drain", "F-then-B", "ScheduleGPipe"),
 )
 def gpipe(scenario: Scenario) -> Rows:
     """All forwards, then all backwards; activations of all M micro-batches are kept in between.

@@ -1,25 +1,21 @@
 """1F1B: one forward, one backward, so that few activations wait."""
 
 from pipesched.scenario import Scenario
-from pipesched.schedules import Rows, backwards, forwards, schedule
+from pipesched.schedules import Rows, alternate, backwards, forwards, schedule
 
 
 @schedule(
     family="synchronous",
     source="Megatron-LM (Narayanan et al. 2021, arXiv 2104.04473), s2.2.1; PipeDream-Flush (arXiv 2006.09503), s3.2",
     since=2020,
-    unused=("chunks",),
+    synonyms=("PipeDream-Flush", "DAPPLE", "Schedule1F1B", "TrainSchedule", "non-interleaved"),
 )
 def _1f1b(scenario: Scenario) -> Rows:
-    """Warm up with K-1-k forwards on device k, then alternate one forward and one backward, then drain.
+    """Device k runs K-k forwards at first, then alternates one backward and one forward, then drains.
 
     Same makespan as GPipe for equal stages and no latency, but device k keeps at most min(M, K-k) activations.
-    With M < K the warm-up is cut to M.
+    With M < K the warm-up is cut to M; torch.distributed.pipelining refuses that case.
     """
-    count = scenario.micro_batches
+    micro_batches = range(scenario.micro_batches)
     for stage in range(scenario.devices):
-        warm_up = min(count, scenario.devices - 1 - stage)
-        row = forwards(stage, range(warm_up))
-        for micro_batch in range(count - warm_up):
-            row += forwards(stage, [micro_batch + warm_up]) + backwards(stage, [micro_batch])
-        yield row + backwards(stage, range(count - warm_up, count))
+        yield alternate(scenario.devices - stage, forwards(stage, micro_batches), backwards(stage, micro_batches))

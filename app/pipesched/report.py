@@ -1,0 +1,58 @@
+"""A Result and a language go in, sentences come out: what page and command line both say about it."""
+
+from fractions import Fraction
+
+from pipesched.bounds import Theory
+from pipesched.model import Message
+from pipesched.run import Result
+from pipesched.words import number, percent, sentence
+
+
+def theory(result: Result, language: str) -> list[str]:
+    """Say how the result stands to its closed form, and how far above the lower bound it lies."""
+    known, time = result.theory, result.timeline.costs.time
+    bound = {"bound": time(known.bound), "makespan": result.metrics.makespan}
+    excess = (result.timeline.end - known.bound) / max(1, known.bound)
+    at_bound = Message("theory.above", {**bound, "share": percent(excess, language)}) if excess else AT_BOUND
+    return [sentence(message, language) for message in (_closed_form(known, result, language), at_bound)]
+
+
+AT_BOUND = Message("theory.at_bound")
+
+
+def _closed_form(known: Theory, result: Result, language: str) -> Message:
+    form, time = known.form, result.timeline.costs.time
+    if form is None:
+        return Message("theory.none", {"makespan": result.metrics.makespan})
+    what = {"of": Message(f"theory.of.{form.of}"), "symbols": form.symbols}
+    if known.value is None:
+        return Message("theory.unmet", {**what, "why": list(form.unmet)})
+    terms = "".join(part if isinstance(part, str) else number(time(part), language) for part in known.terms)
+    return Message("theory.equals", {**what, "terms": terms, "value": time(known.value)})
+
+
+def source(result: Result, language: str) -> str:
+    """Name the source of the closed form; empty where there is none."""
+    form = result.theory.form
+    if form is None:
+        return ""
+    return form.source if isinstance(form.source, str) else sentence(form.source, language)
+
+
+def durations(result: Result, language: str) -> str:
+    """Say how long the operations of a plain stage take, each one, so that a picture can be made again."""
+    scenario, schedule = result.scenario, result.timeline.schedule
+    share = scenario.share(schedule.stages, schedule.devices)
+    f, i, w = (time * share for time in (scenario.forward, scenario.input_grad, scenario.weight_grad))
+    kinds = {op.kind for op in result.timeline.position}
+    parts: list[tuple[str, int | Fraction]] = [("f", f)]
+    if kinds - {"F"}:
+        parts += [("i", i), ("w", w), ("b = i + w", i + w)]
+    if any(len(cell.ops) > 1 for row in schedule.rows for cell in row[: 4 * schedule.devices]):
+        parts.append(("F&B", f + i + w if scenario.overlap is None else scenario.overlap * share))
+    if "U" in kinds:
+        parts.append(("u", scenario.update * share))
+    parts.append(("c", scenario.comm))
+    text = ", ".join(f"{name} = {number(value, language)}" for name, value in parts)
+    uneven = len(set(scenario.factors(schedule.stages))) > 1
+    return sentence(Message("durations.uneven" if uneven else "durations", {"what": text}), language)
