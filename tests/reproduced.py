@@ -129,6 +129,7 @@ def table_5_settings(column, row):
     }
 
 
+@cache
 def table_5_rate(column, row):
     """Return the bubble rate that we give for a row, to the paper's four decimals."""
     return round(run(**table_5_settings(column, row)).metrics.bubble_rate_of_span, 4)

@@ -1,5 +1,7 @@
 """Hypothesis strategies for scenarios, over every schedule that is filed."""
 
+from fractions import Fraction
+
 from hypothesis import strategies as st
 
 from pipesched import Scenario, ScenarioError, run
@@ -88,6 +90,8 @@ def tidy(draw, schedules):
     chosen = {"schedule": name, "devices": draw(st.integers(1, 6)), "chunks": draw(st.integers(1, 4))}
     devices = settled({**chosen, "micro_batches": 48}).devices
     unit, short = draw(st.sampled_from(TIDY)), draw(st.sampled_from(["0", "0.25", "0.5"]))
+    weight_grad = draw(st.sampled_from([unit, unit, unit, short]))
+    back, both = Fraction(unit) + Fraction(weight_grad), 2 * Fraction(unit) + Fraction(weight_grad)
     settings = {
         **chosen,
         "devices": devices,
@@ -99,12 +103,12 @@ def tidy(draw, schedules):
         "tokens": draw(st.integers(1, 4)),
         "forward": unit,
         "input_grad": draw(st.sampled_from([unit, unit, unit, unit, "0.5"])),
-        "weight_grad": draw(st.sampled_from([unit, unit, unit, short])),
+        "weight_grad": weight_grad,
         "comm": draw(st.sampled_from(["0", "0", "0", "0", "0.25", "2"])),
         "times_of": draw(st.sampled_from(["device", "stage"])),
-        "overlap": draw(st.none() | st.sampled_from(TIDY)),
+        "overlap": draw(st.sampled_from([None, back, both, (back + both) / 2, *TIDY[:2]])),
     }
-    if name == "gpipe":
+    if name in ("gpipe", "terapipe"):
         settings["recompute"] = draw(st.sampled_from(["none", "early"]))
     if name == "forward":
         settings["send"] = draw(st.sampled_from(["free", "blocking"]))

@@ -81,15 +81,19 @@ def test_a_chart_stands_alone(schedule, theme, language, width):
     assert not re.search(r"\b(nan|inf)\b", text)
 
 
-@pytest.mark.parametrize("schedule", REGISTRY)
-@pytest.mark.parametrize(("blocks", "comm", "most"), [(140, 0, 3_500_000), (140, 3, 1_000_000), (700, 0, 1_500_000)])
+WIDEST, GAPS, DENSE = (140, 0, 3_500_000), (140, 3, 1_000_000), (700, 0, 1_500_000)
+SIZES = [(name, *WIDEST) for name in REGISTRY]
+SIZES += [(name, *size) for name in ("forward", "1f1b", "zb_h1", "v_min", "dualpipe_v") for size in (GAPS, DENSE)]
+
+
+@pytest.mark.parametrize(("schedule", "blocks", "comm", "most"), SIZES)
 def test_the_size_of_a_chart_is_bounded_by_its_pixels(schedule, blocks, comm, most):
     """Largest where blocks and gaps can just be told apart; from there on, more operations make it smaller.
 
     ``blocks`` is about how many a lane of the widest chart holds: 140 are 5 pixels each.
     """
-    small = run(example(schedule, 64, 128)).timeline.schedule
-    micro_batches = max(1, blocks * 128 // max(map(len, small.rows)))
+    small = run(example(schedule, 8, 16)).timeline.schedule
+    micro_batches = max(1, blocks * 16 // max(map(len, small.rows)))
     result = run(example(schedule, 64, micro_batches, comm=comm))
     assert len(result.svg(width=800)) < most
 
@@ -105,10 +109,9 @@ def areas(root):
 
 
 @pytest.mark.parametrize("schedule", REGISTRY)
-@pytest.mark.parametrize("comm", [0, "0.5"])
-def test_a_dense_lane_is_filled_as_far_as_its_device_is_busy(schedule, comm):
+def test_a_dense_lane_is_filled_as_far_as_its_device_is_busy(schedule):
     """Levels are rounded to pixels: a kind may be off by a pixel of height, all kinds together by half of one."""
-    result = run(example(schedule, 16, 256, comm=comm, weight_grad="0.6", overlap="2"))
+    result = run(example(schedule, 6, 256, comm="0.5", weight_grad="0.6", overlap="2"))
     timeline = result.timeline
     root = ElementTree.fromstring(result.svg(width=800))
     assert root.get("data-dense") is not None

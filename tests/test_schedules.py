@@ -263,8 +263,8 @@ def test_what_an_order_is_not_defined_for_is_refused_with_the_nearest_values_tha
 
 @pytest.mark.parametrize("schedule", [name for name in REGISTRY if name != "order"])
 def test_a_link_to_a_case_that_is_refused_shows_the_nearest_that_is_not(schedule):
-    """For every K and M up to 8: read() gives a result, and says which setting it changed."""
-    for K, M, v in product(range(1, 9), range(1, 9), (1, 2, 3)):
+    """read() gives a result, and says which settings it changed."""
+    for K, M, v in product(range(1, 7), (1, 3, 4, 8, 11), (1, 2)):
         given = {"schedule": schedule, "devices": K, "micro_batches": M, "chunks": v}
         result, errors = read(given)
         changed = {name for name, value in given.items() if getattr(result.scenario, name) != value}

@@ -6,6 +6,7 @@ import shutil
 import socketserver
 import sys
 import webbrowser
+from contextlib import suppress
 from email.utils import formatdate, parsedate_to_datetime
 from functools import partial
 from http import HTTPStatus
@@ -159,16 +160,14 @@ def make_server(root: Path, port: int) -> Server:
 
 def serve(root: Path, port: int, open_browser: bool) -> None:
     """Serve ``root`` until Ctrl-C, saying where; show it in a browser if asked to and there is one."""
-    with make_server(root, port) as server:
+    with make_server(root, port) as server, suppress(KeyboardInterrupt):
         if port not in (0, server.server_port):
             print(say(Message("hosting.port_taken", {"port": str(port), "next": str(server.server_port)})))
         print(say(Message("hosting.serving", {"url": server.url})), flush=True)
         if open_browser and _has_screen():
             webbrowser.open(server.url)
-        try:
-            server.serve_forever()
-        except KeyboardInterrupt:
-            print()
+        server.serve_forever()
+    print()
 
 
 def _has_screen() -> bool:
