@@ -122,6 +122,38 @@ def test_a_note_that_offers_settings_offers_some_that_run(scenario):
             assert all(error.field == "group" for error in errors)  # a group may deadlock, which is worth seeing
 
 
+@pytest.mark.parametrize(
+    ("settings", "keys"),
+    [
+        ({"micro_batches": 8}, []),
+        ({"micro_batches": 9}, ["chosen", "torch_refuses", "cut", "filled"]),
+        ({"micro_batches": 10}, ["shared", "cut", "filled"]),
+        ({"micro_batches": 10, "group": 10}, ["torch", "cut", "filled"]),  # not the smallest that Megatron accepts
+        ({"micro_batches": 10, "group": 4}, ["refused", "torch", "filled"]),
+        ({"micro_batches": 8, "group": 3, "schedule": "looped_dfs"}, ["refused"]),
+        ({"micro_batches": 4, "group": 2, "schedule": "looped_dfs"}, []),  # refused too, but not for its rest
+        ({"micro_batches": 3}, ["few"]),
+        ({"micro_batches": 3, "group": 1, "schedule": "looped_dfs"}, []),  # three groups and not one
+    ],
+)
+def test_notes_on_groups_say_what_was_done_and_who_refuses_it(settings, keys):
+    result = run(**{"schedule": "interleaved_1f1b", "devices": 4, **settings})
+    found = [note.message.key for note in notes(result.scenario, result.timeline, result.metrics)]
+    assert [key.removeprefix("note.group.") for key in found if key.startswith("note.group.")] == keys
+
+
+@given(scenarios(["1f1b"]))
+def test_what_1f1b_is_told_of_gpipe_is_so(scenario):
+    result, gpipe = run(scenario), run(scenario, schedule="gpipe")
+    for note in notes(scenario, result.timeline, result.metrics):
+        if note.message.key.startswith("note.vs_gpipe"):
+            same = gpipe.metrics.makespan == result.metrics.makespan
+            assert note.message.key.endswith("same" if same else "other")
+            assert note.message.params["gpipe"] == gpipe.metrics.makespan
+            assert note.message.params["peak"] == max(result.metrics.peak_activations)
+            assert note.message.params["n"] == max(gpipe.metrics.peak_activations)
+
+
 @given(scenarios())
 def test_a_queue_holds_what_has_arrived_and_not_started(scenario):
     """Counted anew: a forward waits from the end of its maker (plus a hop) to its own start; inputs from time 0."""

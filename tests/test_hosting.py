@@ -7,6 +7,7 @@ import io
 import json
 import os
 import re
+import signal
 import socket
 import subprocess
 import sys
@@ -14,6 +15,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from zipfile import ZipFile
 
@@ -598,14 +600,19 @@ def test_serving_says_where_and_ends_quietly(tmp_path: Path, checkout: Path, fet
         "from hosting.serve import serve; serve(Path(sys.argv[2]), 0, False)"
     )
     command = [sys.executable, "-c", program, ROOT / "app", checkout]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    heard = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)  # a test run in the background ignores Ctrl-C
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(command, **pipes, text=True, preexec_fn=heard) as process:
         assert process.stdout and process.stderr
         said = process.stdout.readline()
         port = int(re.search(r"http://127\.0\.0\.1:(\d+)/", said)[1])  # type: ignore[index]
         with socket.create_connection((serve.HOST, port), timeout=10):
             pass
-        process.send_signal(2)
-        assert process.wait(timeout=10) == 0
+        process.send_signal(signal.SIGINT)
+        try:
+            assert process.wait(timeout=10) == 0
+        finally:
+            process.kill()
         assert process.stderr.read() == ""
 
 

@@ -99,6 +99,14 @@ def test_every_device_holds_equally_many_stages(scenario):
 
 
 @given(scenarios())
+def test_a_stage_is_at_home_on_the_devices_that_run_its_forwards(scenario):
+    result = run(scenario)
+    for stage, devices in enumerate(result.homes):
+        ran = {home for op, (home, _) in result.timeline.position.items() if op[:2] == (stage, "F")}
+        assert devices == sorted(ran)
+
+
+@given(scenarios())
 def test_starts_are_the_longest_paths_of_an_independent_oracle(scenario):
     timeline = run(scenario).timeline
     expected = longest_paths(scenario, timeline.schedule.rows, timeline.schedule.streams)

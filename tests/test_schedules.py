@@ -3,6 +3,7 @@
 from collections import Counter
 from fractions import Fraction
 from itertools import pairwise, product
+from time import perf_counter
 
 import pytest
 from hypothesis import given
@@ -287,6 +288,18 @@ def test_more_operations_than_memory_and_patience_allow_are_refused_with_a_numbe
     assert 49_000 < sum(map(len, fewer.rows)) <= 50_000
 
 
+@pytest.mark.parametrize("schedule", [name for name in REGISTRY if name != "order"])
+def test_too_many_operations_are_refused_before_they_are_made(schedule):
+    """Millions would take seconds; what is refused takes the time of one device."""
+    largest = {"devices": 64, "micro_batches": 1024, "chunks": 8, "tokens": 256}
+    start = perf_counter()
+    with pytest.raises(ScenarioError) as caught:
+        arrange(Scenario(schedule=schedule, **largest), most=60_000)
+    assert caught.value.message.key == "error.too_many"
+    assert caught.value.message.params["n"] >= 64 * 1024
+    assert perf_counter() - start < 1.5
+
+
 # Groups of interleaved schedules
 
 SMALL = [(K, v, M) for K in range(1, 7) for v in range(1, 5) for M in range(1, 3 * K + 1)]
@@ -399,6 +412,15 @@ def test_the_order_of_a_schedule_as_one_s_own_takes_the_same_time(scenario):
     result = run(scenario)
     own = {**scenario.settings(), "schedule": "order", "order": write(result.timeline.schedule)}
     assert run(**own).timeline.starts == result.timeline.starts
+
+
+@pytest.mark.parametrize("order", ["0F0 0B0\n0F1 0B1", "0F0 0B0 0F1 0B1\n1:"])
+def test_a_device_that_shares_a_stage_or_has_none_makes_no_stage_slower(order):
+    """Chunks share the time of a device where there are more stages than devices, not where there are fewer."""
+    result = run(schedule="order", order=order)
+    assert (result.timeline.starts[0][:2], result.timeline.ends[0][:2]) == ([0, 1], [1, 3])
+    assert result.metrics.peak_activations == result.metrics.peak_micro_batches
+    assert set(result.metrics.weight_versions) <= {0, 1}
 
 
 # Figures of the papers

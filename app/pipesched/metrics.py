@@ -73,7 +73,7 @@ def measure(timeline: Timeline) -> Metrics:
     durations, waits = timeline.costs.durations, list(_arrivals(timeline))
     alone = sum(durations[op.kind][op.stage] for op in timeline.position)
     sequential = alone + timeline.costs.latency * sum(hops for *_, hops in waits)
-    chunks = Fraction(timeline.schedule.stages, devices or 1)
+    chunks = max(Fraction(1), Fraction(timeline.schedule.stages, devices or 1))
     peaks = [peak_memory(row) for row in timeline.schedule.rows]
     work = work_per_stage(timeline)
     return Metrics(

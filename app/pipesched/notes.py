@@ -12,7 +12,7 @@ from pipesched.model import Message, Timeline
 from pipesched.notation import parse
 from pipesched.scenario import Scenario
 from pipesched.schedules import REGISTRY
-from pipesched.schedules.interleaved_1f1b import accepted, group_size
+from pipesched.schedules.interleaved_1f1b import group_size
 
 
 class Note(NamedTuple):
@@ -72,9 +72,11 @@ def _groups(scenario: Scenario) -> Iterator[Note]:
     size, count, devices = group_size(scenario), scenario.micro_batches, scenario.devices
     rounds = max(1, count // devices)
     values = {"group": size, "n": count, "devices": devices, "rounds": rounds, "rest": count % size}
-    if not accepted(size, count, devices):
-        yield Note(Message("note.group.few" if count < devices else "note.group.refused", values))
-    elif count % devices:
+    if size == count < devices:
+        yield Note(Message("note.group.few", values))
+    elif 0 < count % size < devices:
+        yield Note(Message("note.group.refused", values))
+    elif count % devices and scenario.group is None:
         same = count % rounds == 0 and count // rounds == size
         yield Note(Message("note.group.shared" if same else "note.group.chosen", values))
     if count % devices and count > devices:

@@ -166,7 +166,7 @@ def read(values: Mapping[str, Any], most: int = MOST) -> tuple[Result, list[Scen
             return Result(scenario, error.timeline, error), errors
         except ScenarioError as error:
             errors.append(
-                ScenarioError(error.field, error.message.key, error.message.params, _working(scenario, error))
+                ScenarioError(error.field, error.message.key, error.message.params, _working(scenario, error, most))
             )
             scenario = _instead(scenario, errors[-1])
 
@@ -180,7 +180,7 @@ def _instead(scenario: Scenario, error: ScenarioError) -> Scenario:
     return replace(scenario, schedule=DEFAULTS["schedule"])
 
 
-def _working(scenario: Scenario, error: ScenarioError) -> list[dict[str, Any]]:
+def _working(scenario: Scenario, error: ScenarioError, most: int) -> list[dict[str, Any]]:
     """Return the repairs of ``error`` that work, each with whatever else has to change for it."""
     working = []
     for repair in error.repairs:
@@ -188,7 +188,7 @@ def _working(scenario: Scenario, error: ScenarioError) -> list[dict[str, Any]]:
         for _ in range(3):
             try:
                 changed = replace(scenario, **settings)
-                schedule = arrange(changed)
+                schedule = arrange(changed, most)
                 changed.costs(schedule.stages, schedule.devices)
             except ScenarioError as another:
                 if not another.repairs:

@@ -151,7 +151,8 @@ class Scenario:
 
     def share(self, stages: int, devices: int) -> Fraction:
         """Return which part of the durations falls to one of ``stages``: 1/v of a device's, all of a stage's."""
-        return Fraction(devices, stages) if self.times_of == "device" and not self.stage_times else Fraction(1)
+        of_device = self.times_of == "device" and not self.stage_times and stages > devices
+        return Fraction(devices, stages) if of_device else Fraction(1)
 
     def costs(self, stages: int, devices: int) -> Costs:
         """Return the exact costs that these settings mean for ``stages`` spread over ``devices``.

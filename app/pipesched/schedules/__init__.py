@@ -51,6 +51,8 @@ class Entry:
     """Other names of the same order, or of its special cases, in papers and frameworks."""
     couples: Callable[[Scenario], Mapping[str, int]]
     """Fields of Schedule besides its rows."""
+    size: Callable[[Scenario], int]
+    """How many operations there will be, where that does not show until all are made; else 0."""
 
     @property
     def idea(self) -> str:
@@ -70,17 +72,18 @@ def schedule(
     ignores: Iterable[str] = (),
     synonyms: Iterable[str] = (),
     couples: Callable[[Scenario], Mapping[str, int]] = lambda _: {},
+    size: Callable[[Scenario], int] = lambda _: 0,
 ) -> Callable[[Order], Order]:
     """File the decorated function under its own name (a leading underscore dropped: names may not start with 1).
 
     ``uses`` names the SPECIAL settings it looks at, ``ignores`` the common ones it does not; ``couples`` gives fields
-    of Schedule besides its rows.
+    of Schedule besides its rows; ``size``, for a greedy that makes all rows at once, how many operations that will be.
     """
 
     def file(order: Order) -> Order:
         name = order.__name__.lstrip("_")
         unused = (SPECIAL - set(uses)) | (TRAINING if family == "inference" else set()) | set(ignores)
-        REGISTRY[name] = Entry(name, order, family, source, since, frozenset(unused), tuple(synonyms), couples)
+        REGISTRY[name] = Entry(name, order, family, source, since, frozenset(unused), tuple(synonyms), couples, size)
         return order
 
     return file
@@ -106,7 +109,7 @@ def arrange(scenario: Scenario, most: int = MOST) -> Schedule:
         raise ScenarioError("schedule", "error.schedule", names)
     built = entry.order(scenario)
     if not isinstance(built, Schedule):
-        built = Schedule(_collected(built, scenario, most), **entry.couples(scenario))
+        built = Schedule(_collected(built, scenario, most, entry.size(scenario)), **entry.couples(scenario))
     if entry.family != "inference" and (scenario.recompute == "early" or scenario.update):
         present = {op.kind for row in built.rows for cell in row for op in cell.ops}  # an order may bring its own
         if scenario.recompute == "early" and "R" not in present:
@@ -116,18 +119,20 @@ def arrange(scenario: Scenario, most: int = MOST) -> Schedule:
     return built
 
 
-def _collected(rows: Rows, scenario: Scenario, most: int) -> tuple[tuple[Cell, ...], ...]:
-    """Take in row after row, and stop where there are too many operations."""
+def _collected(rows: Rows, scenario: Scenario, most: int, total: int) -> tuple[tuple[Cell, ...], ...]:
+    """Take in row after row, and stop where there are too many operations: ``total``, or else as the first row says."""
     taken: list[tuple[Cell, ...]] = []
-    for row in rows:
-        taken.append(tuple(row))
-        total = len(taken[0]) * scenario.devices
+    while True:
         if total > most:
             fewer = scenario.micro_batches * most // total
             raise ScenarioError(
                 "micro_batches", "error.too_many", {"n": total, "most": most}, [{"micro_batches": str(fewer)}]
             )
-    return tuple(taken)
+        row = next(rows, None)
+        if row is None:
+            return tuple(taken)
+        taken.append(tuple(row))
+        total = total or len(taken[0]) * scenario.devices
 
 
 def _recomputing(row: tuple[Cell, ...]) -> tuple[Cell, ...]:

@@ -16,6 +16,7 @@ from pipesched.schedules import Rows, require, schedule
     source="Hanayo (Liu et al. 2023, arXiv 2308.15762) for the placement; the order is a greedy of our own",
     since=2023,
     uses=("chunks", "times_of"),
+    size=lambda scenario: 2 * scenario.devices * scenario.chunks * scenario.micro_batches,
     synonyms=("Hanayo", "wave-like", "zig-zag", "snake"),
 )
 def wave(scenario: Scenario) -> Rows:

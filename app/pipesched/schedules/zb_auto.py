@@ -21,6 +21,7 @@ HELD_FOR_W = Fraction(1, 2)
     source="Zero Bubble (Qi et al. 2024, arXiv 2401.10241), s3.1; released heuristic of sail-sg",
     since=2023,
     uses=("memory_limit",),
+    size=lambda scenario: 3 * scenario.devices * scenario.micro_batches,
     synonyms=("ZB-1p", "ZB-2p", "ZB1P", "ZB2P", "automatic", "zero bubble"),
 )
 def zb_auto(scenario: Scenario) -> Rows:
