@@ -289,7 +289,7 @@ def test_more_operations_than_memory_and_patience_allow_are_refused_with_a_numbe
 
 
 @pytest.mark.parametrize("schedule", [name for name in REGISTRY if name != "order"])
-def test_too_many_operations_are_refused_after_the_first_device(schedule, monkeypatch):
+def test_too_many_operations_are_refused_before_the_second_device(schedule, monkeypatch):
     """Millions would take seconds; the row of one device tells how many there would be."""
     entry, taken = REGISTRY[schedule], []
 
@@ -303,7 +303,8 @@ def test_too_many_operations_are_refused_after_the_first_device(schedule, monkey
     with pytest.raises(ScenarioError) as caught:
         arrange(Scenario(schedule=schedule, **largest), most=16_000)
     assert caught.value.message.key == "error.too_many"
-    assert [caught.value.message.params["n"]] == [64 * count for count in taken]
+    assert len(taken) <= 1  # the greedy ones, which make all rows at once, are refused before they begin
+    assert all(caught.value.message.params["n"] == 64 * count for count in taken)
 
 
 # Groups of interleaved schedules
