@@ -489,3 +489,36 @@ def test_a_note_that_offers_another_rule_applies_it(visit):
     visit.page.click("#notes button >> nth=0")
     visit.until("document.querySelector('[name=group]').value === '4'")
     visit.shows(makespan=run(schedule="interleaved_1f1b", devices=4, micro_batches=10, group=4).metrics.makespan)
+
+
+def test_a_pinned_scenario_stays_beside_what_changes_and_is_in_the_address(visit, opened, server):
+    visit.page.select_option("#schedule", "gpipe")
+    visit.until("document.documentElement.dataset.shown === 'gpipe'")
+    visit.page.click("#pin")
+    visit.page.wait_for_selector("#pinned svg")
+    visit.page.select_option("#schedule", "1f1b")
+    visit.until("document.querySelector('#title-b').textContent.startsWith('1F1B')")
+    assert visit.page.inner_text("#title-a").startswith("GPipe")
+    peak = visit.page.locator("#compare tbody tr", has_text="in micro-batches").inner_text().split("\t")
+    assert [cell.strip() for cell in peak[1:3]] == ["4", "3"]
+    again = opened(visit.page.url, viewport={"width": 390, "height": 800}).ready()
+    again.page.wait_for_selector("#pinned svg")
+    assert again.page.inner_text("#title-a").startswith("GPipe")
+    assert again.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    visit.page.click("#pin")
+    visit.until("document.querySelector('#pinned').hidden")
+    assert "compare" not in visit.page.url
+
+
+def test_curves_are_drawn_while_the_page_stays_usable_and_follow_the_scenario(visit):
+    visit.page.select_option("#schedule", "1f1b")
+    visit.page.eval_on_selector("#curves", "(details) => (details.open = true)")
+    visit.page.wait_for_selector("#curve-box [data-curve='1F1B']")
+    visit.page.wait_for_selector("#curve-box [data-curve='ZB-H1']")
+    assert "curves=micro_batches" in visit.page.url
+    visit.page.select_option("#curve-metric", "peak_micro_batches")
+    visit.set("micro_batches", 6)
+    visit.shows(makespan=run(schedule="1f1b", micro_batches=6).metrics.makespan)
+    visit.page.wait_for_selector("#curve-box circle[fill=none]", state="attached")
+    visit.page.eval_on_selector("#curves", "(details) => (details.open = false)")
+    visit.until("!location.search.includes('curves')")

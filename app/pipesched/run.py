@@ -70,11 +70,19 @@ class Result:
         return notes(self.scenario, self.timeline, self.metrics)
 
     def svg(
-        self, *, width: float = 720, theme: Theme = "light", language: str = "en", letters: Letters = "pytorch"
+        self,
+        *,
+        width: float = 720,
+        theme: Theme = "light",
+        language: str = "en",
+        letters: Letters = "pytorch",
+        until: float = 0,
     ) -> str:
-        """Return the chart as SVG text, ``width`` user units wide; ``letters`` as in ``pipesched.svg.draw``."""
+        """Return the chart as SVG text, ``width`` user units wide; all else as in ``pipesched.svg.draw``."""
         out = () if self.deadlock else ((first_output(self.timeline), Message("mark.first_output")),)
-        return svg.draw(self.timeline, width=width, theme=theme, language=language, letters=letters, marks=out)
+        return svg.draw(
+            self.timeline, width=width, theme=theme, language=language, letters=letters, until=until, marks=out
+        )
 
     def text(self, *, width: int = 80, language: str = "en") -> str:
         """Return the chart for a terminal of ``width`` columns."""

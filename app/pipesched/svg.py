@@ -13,8 +13,9 @@ on the root ``data-left``, ``data-plot`` (x of time 0 and width of the makespan)
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from html import escape
-from math import floor, log10
+from math import ceil, floor, log10
 from typing import Literal
 
 from pipesched.explain import name
@@ -65,12 +66,13 @@ class Pen:
         return deeper(ink) if self.is_second(op) else ink
 
 
-def layout(timeline: Timeline, width: float, longest_label: int) -> Layout:
+def layout(timeline: Timeline, width: float, longest_label: int, until: float = 0) -> Layout:
     """Divide ``width``: labels on the left as wide as they must be, lanes that shrink as devices grow in number."""
     devices = timeline.schedule.devices
     lane = max(14, min(40, 640 / max(1, devices)))
     left, right = 7.5 * longest_label + 14, 84 if timeline.stuck else 14
-    return Layout(left, width - left - right, lane, lane - (6 if lane > 20 else 2), 8, max(1, timeline.end))
+    ticks = max(1, timeline.end, ceil(Fraction(until) * timeline.costs.ticks_per_unit))
+    return Layout(left, width - left - right, lane, lane - (6 if lane > 20 else 2), 8, ticks)
 
 
 def draw(
@@ -80,6 +82,7 @@ def draw(
     theme: Theme = "light",
     language: str = "en",
     letters: Letters = "pytorch",
+    until: float = 0,
     marks: tuple[tuple[int, Message], ...] = (),
 ) -> str:
     """Return the chart of ``timeline`` as SVG text.
@@ -91,13 +94,15 @@ def draw(
     letters
         Whose letters stand on the blocks: ``pytorch`` writes B for a full backward and I for an input gradient,
         ``zero_bubble``, as the papers on it do, BW and B.
+    until
+        A time that the axis reaches at least, so that charts under one another can share it.
     marks
         Moments to point out under the axis, as (tick, what to call it).
     """
     key = "device" if width >= WIDE else "device.short"
     labels = [sentence(Message(key, {"device": i}), language) for i in range(timeline.schedule.devices)]
     pen = Pen(PALETTES[theme], language, LETTERS[letters], _seconds(timeline))
-    palette, place = pen.palette, layout(timeline, width, max(map(len, labels), default=0))
+    palette, place = pen.palette, layout(timeline, width, max(map(len, labels), default=0), until)
     bottom = place.y(timeline.schedule.devices)
     height = bottom + 26 + 18 * bool(marks)
     title = sentence(
@@ -109,10 +114,11 @@ def draw(
     )
     dense = _is_dense(timeline, place)
     density = ' data-dense=""' if dense else ""
+    span = place.plot * (timeline.end / place.ticks)  # divided first, as in x
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_n(width)} {_n(height)}" width="{_n(width)}" '
         f'height="{_n(height)}" role="img" aria-label="{escape(title)}" class="chart" font-family="{FONT}" '
-        f'font-size="13" data-left="{_n(place.left)}" data-plot="{_n(place.plot)}" data-top="{_n(place.top)}" '
+        f'font-size="13" data-left="{_n(place.left)}" data-plot="{_n(span)}" data-top="{_n(place.top)}" '
         f'data-lane="{_n(place.lane)}" data-block="{_n(place.block)}" data-devices="{timeline.schedule.devices}" '
         f'data-end="{timeline.costs.time(timeline.end)}"{density}>',
         f"<title>{escape(title)}</title>",
@@ -292,17 +298,17 @@ def _bars(floor: list[float], share: list[float], place: Layout, bottom: float) 
 
 
 def _axis(timeline: Timeline, place: Layout, palette: Palette, bottom: float, language: str) -> str:
-    """Draw the time axis: round steps, and the makespan where the last of them leaves room for it."""
-    length = place.ticks / timeline.costs.ticks_per_unit
+    """Draw the time axis: round steps, and the makespan where they leave room for it."""
+    length, end = (ticks / timeline.costs.ticks_per_unit for ticks in (place.ticks, max(1, timeline.end)))
     coarsest = length / max(2, place.plot // 64)
     power = 10.0 ** floor(log10(coarsest))
     step = next(base * power for base in (1, 2, 5, 10) if base * power >= coarsest)
     last = 16 + 8 * len(number(timeline.costs.time(timeline.end), language, 3))
     moments = [i * step for i in range(int(length / step + 1e-9) + 1)]
-    keep = [moment for moment in moments if (1 - moment / length) * place.plot > last or moment == 0]
+    keep = [moment for moment in moments if moment == 0 or not -24 < (end - moment) / length * place.plot <= last]
     parts = [f'<g class="axis" fill="{palette.faint}" stroke="none" font-size="12">']
-    for moment in (*keep, length):
-        x, strong = place.left + place.plot * moment / length, moment == length
+    for moment in (*keep, end):
+        x, strong = place.left + place.plot * moment / length, moment == end
         parts.append(
             f'<path d="M{_n(x)} {_n(place.top - 4)}V{_n(bottom + 2)}" stroke="{palette.gap_line}" '
             f'stroke-width="{1 if not strong else 1.5}" stroke-dasharray="{"2 4" if not strong else "none"}"/>'

@@ -5,11 +5,13 @@ Requests (``do`` names them; ``settings`` are Scenario fields as typed, ``lang``
 ===========  =========================================  ========================================================
 do           with                                       answers
 ===========  =========================================  ========================================================
-``run``      settings, width, letters                   settings as read, problems, svg, numbers, formula, ...
+``run``      settings, width, letters, pinned           settings as read, problems, svg, numbers, formula, ...
 ``moment``   settings, time                             what each device does then, the queues, the next events
 ``explain``  settings, device, time, move               the block or gap at that point, in a sentence
 ``table``    settings, limit                            the intervals as rows of text
 ``order``    settings                                   the order of every device in PyTorch's notation
+``point``    settings, metric                           one point of a curve
+``curves``   settings, axis, metric, series, width      the curves through the points asked for before
 ===========  =========================================  ========================================================
 """
 
@@ -22,7 +24,7 @@ from itertools import islice
 from math import floor
 from typing import Any
 
-from pipesched import report
+from pipesched import report, views
 from pipesched.explain import block, moment, name, standing, why_idle
 from pipesched.metrics import Metrics
 from pipesched.model import Cell, Gap, Message, ScenarioError
@@ -56,10 +58,12 @@ def handle(request: str) -> str:
 def _run(result: Result, asked: Mapping[str, Any], say: Say) -> Answer:
     scenario, language = result.scenario, asked["lang"]
     letters = asked.get("letters", "pytorch")
+    pinned, until = views.beside(result, asked, MOST)
     drawn = {
         "settings": scenario.settings(),
         "changed": scenario.changed(),
-        "svg": result.svg(width=asked["width"], theme=asked["theme"], language=language, letters=letters),
+        "svg": result.svg(width=asked["width"], theme=asked["theme"], language=language, letters=letters, until=until),
+        "pinned": pinned,
         "end": result.timeline.costs.time(result.timeline.end),
         "kinds": sorted({op.kind for op in result.timeline.position}),
         "events": max(map(len, result.timeline.starts), default=0),
@@ -286,4 +290,6 @@ ANSWERS: dict[str, Callable[[Result, Mapping[str, Any], Say], Answer]] = {
     "explain": _explain,
     "table": _table,
     "order": _order,
+    "point": lambda result, asked, say: views.point(result, asked),
+    "curves": lambda result, asked, say: views.curves(result, asked),
 }

@@ -3,6 +3,7 @@
 // holds every setting that is not at its default, its query how to show it (lang, theme).
 
 import { Chart } from "./chart.js";
+import { Curves } from "./curves.js";
 import { Form } from "./form.js";
 import { Simulator } from "./simulator.js";
 import { Steps } from "./steps.js";
@@ -15,10 +16,14 @@ const query = new URLSearchParams(location.search);
 const SLOW_START = 1000; // ms: a start shorter than this needs no words
 const QUIET = 600; // ms after the last change until the summary is read out
 
+/** @type {Record<string, any> | null} */
+let pinned = null; // the settings to compare with
+/** @type {Record<string, any>} */
 let shown = {}; // the settings of the chart on the page
 let settled = true; // whether the newest entry of the history is one that a person let go at
 let quiet = 0;
 let slow = 0;
+let later = 0;
 
 // Without a catalogue the English of the page stands, and the loader will say what is missing.
 const speaking = speak(preferred(query)).catch(() => {});
@@ -32,6 +37,12 @@ const chart = new Chart(part("chart"), { pointed, resized: redraw });
 const steps = new Steps(part("steps"), {
   ask: (time) => ask("moment", { time }),
   moved: (time) => chart.play(time),
+});
+const curves = new Curves(/** @type {HTMLDetailsElement} */ (part("curves")), {
+  ask: (kind, details, settings) => ask(kind, details, settings, "curves"),
+  shown: () => shown,
+  width: () => Math.max(300, Math.min(760, part("curves").clientWidth)),
+  changed: keepCurves,
 });
 const simulator = new Simulator({ progress, ready, failed });
 
@@ -49,7 +60,7 @@ async function ask(kind, details, settings = shown, lane = kind) {
 /** Simulate `settings` and show the result; where they cannot be used, say so at the field and keep the chart.
  * @param {object} settings @param {"push" | "replace"} address */
 async function simulate(settings, address) {
-  const answer = await ask("run", { width: chart.width }, settings);
+  const answer = await ask("run", { width: chart.width, pinned }, settings);
   if (!answer) return;
   form.complain(answer.problems);
   if (answer.problems.length) return;
@@ -69,7 +80,7 @@ async function simulate(settings, address) {
 async function redraw() {
   const before = shown;
   if (!page.dataset.shown) return;
-  const answer = await ask("run", { width: chart.width }, before, "redraw");
+  const answer = await ask("run", { width: chart.width, pinned }, before, "redraw");
   if (answer && shown === before) show(answer);
 }
 
@@ -77,10 +88,11 @@ async function redraw() {
 async function open() {
   // In HTML that was pasted unescaped, "&micro_batches" has become "µ_batches".
   const fragment = location.hash.slice(1).replace(/&?(µ|%C2%B5)_batches=/g, "&micro_batches=");
-  const settings = Object.fromEntries(new URLSearchParams(fragment));
+  const { compare, ...settings } = Object.fromEntries(new URLSearchParams(fragment));
+  pinned = compare === undefined ? null : Object.fromEntries(new URLSearchParams(compare));
   for (const old of document.querySelectorAll(".notice[data-key^=link-]")) old.remove();
   if (!simulator.ready) form.fill(settings); // who is faster than Python's start changes what the link says
-  const answer = await ask("run", { width: chart.width }, settings);
+  const answer = await ask("run", { width: chart.width, pinned }, settings);
   if (!answer) return;
   for (const problem of answer.problems) notify(say("page.from_link", { text: problem.text }), `link-${problem.field}`);
   form.settings = answer.settings;
@@ -94,6 +106,7 @@ function link(changed) {
   // Micro-batches first: after an "&" that nobody escaped, HTML would read "&micro" as the sign µ.
   const names = Object.keys(changed).sort((a, b) => Number(b === "micro_batches") - Number(a === "micro_batches"));
   const values = new URLSearchParams(names.map((name) => [name, String(changed[name])]));
+  if (pinned) values.append("compare", new URLSearchParams(pinned).toString());
   const fragment = values.toString().replaceAll("%2C", ",").replaceAll("%2F", "/");
   return location.pathname + location.search + (fragment && `#${fragment}`);
 }
@@ -103,6 +116,7 @@ function show(answer) {
   shown = answer.settings;
   page.dataset.shown = answer.settings.schedule;
   chart.draw(answer.svg);
+  compare(answer.pinned);
   for (const { name, value, text } of answer.numbers) {
     const output = /** @type {HTMLOutputElement | null} */ (document.querySelector(`output[name=${name}]`));
     if (output) fill(output, { value, text });
@@ -125,6 +139,30 @@ function show(answer) {
   quiet = setTimeout(() => (part("summary").textContent = answer.summary), QUIET);
   if (/** @type {HTMLDetailsElement} */ (part("table")).open) table();
   steps.show(answer.end, answer.events);
+  clearTimeout(later);
+  later = setTimeout(() => curves.refresh(), QUIET);
+}
+
+/** Show the pinned scenario above the chart and its numbers beside the present ones.
+ * @param {{svg: string, changed: Record<string, any>, title: string, other: string, rows: Record<string, string>[]} | null} answer */
+function compare(answer) {
+  part("pinned").hidden = part("compare").hidden = !answer;
+  part("pin").setAttribute("aria-pressed", String(Boolean(pinned)));
+  part("pin").textContent = say(pinned ? "compare.unpin" : "compare.pin");
+  if (!answer) return;
+  pinned = answer.changed;
+  const drawing = new DOMParser().parseFromString(answer.svg, "image/svg+xml").documentElement;
+  part("pinned").replaceChildren(element("p", `A: ${answer.title}`), drawing, element("p", `B: ${answer.other}`));
+  part("title-a").textContent = answer.title;
+  part("title-b").textContent = answer.other;
+  rows(part("compare"), answer.rows.map(({ label, first, second, change }) => [[label], [first], [second], [change]]));
+}
+
+/** Keep in the address which curves are shown. */
+function keepCurves() {
+  if (curves.address) query.set("curves", curves.address);
+  else query.delete("curves");
+  history.replaceState(null, "", `${location.pathname}${query.size ? `?${query}`.replaceAll("%2C", ",") : ""}${location.hash}`);
 }
 
 /** @param {HTMLOutputElement} output @param {{value: number | null, text: string}} number */
@@ -285,6 +323,10 @@ letters.addEventListener("change", () => {
   history.replaceState(null, "", `?${query}${location.hash}`);
   redraw();
 });
+part("pin").addEventListener("click", () => {
+  pinned = pinned ? null : { ...shown };
+  simulate(form.settings, "push");
+});
 part("take").addEventListener("click", async () => {
   const answer = await ask("order", {});
   if (!answer) return;
@@ -308,4 +350,5 @@ for (const [id, way] of /** @type {[string, 1 | -1][]} */ ([["zoom-in", 1], ["zo
 addEventListener("popstate", open);
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => redraw());
 if (query.get("theme")) page.dataset.theme = theme();
+if (query.get("curves")) curves.address = query.get("curves") ?? "";
 speaking.then(open);

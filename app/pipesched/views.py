@@ -1,0 +1,79 @@
+"""Further views of a Result go out as JSON can hold them: beside a pinned one, and as curves over M or K.
+
+Both are asked for by web.py on top of the chart, never before it.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from pipesched.compare import differences, title
+from pipesched.curves import Curve, draw
+from pipesched.metrics import Metrics
+from pipesched.model import Message
+from pipesched.run import Result, read
+from pipesched.words import sentence
+
+Answer = dict[str, Any]
+
+CURVED = ("bubble_fraction_of_total", "makespan", "peak_micro_batches")
+"""The metrics that a curve can show; of one per device, the largest."""
+AXES = {"micro_batches": "M", "devices": "K"}
+
+
+def beside(result: Result, asked: Mapping[str, Any], most: int) -> tuple[Answer | None, float]:
+    """Return the pinned scenario beside ``result``, and the time that the axis of both has to reach.
+
+    None and 0 where nothing is pinned, or where the pinned settings, or these, cannot be run to their end.
+    """
+    if not asked.get("pinned") or result.deadlock:
+        return None, 0
+    pinned, errors = read(asked["pinned"], most)
+    if errors or pinned.deadlock:
+        return None, 0
+    until = max(pinned.metrics.makespan, result.metrics.makespan)
+    language = asked["lang"]
+    drawn = pinned.svg(
+        width=asked["width"],
+        theme=asked["theme"],
+        language=language,
+        letters=asked.get("letters", "pytorch"),
+        until=until,
+    )
+    rows = [row._asdict() for row in differences(pinned, result, language)]
+    titles = {"title": title(pinned, language), "other": title(result, language)}
+    return {"svg": drawn, "changed": pinned.scenario.changed(), "rows": rows, **titles}, until
+
+
+def point(result: Result, asked: Mapping[str, Any]) -> Answer:
+    """Return the metric of one point of a curve."""
+    return {"y": None if result.deadlock else _value(result.metrics, asked["metric"])}
+
+
+def curves(result: Result, asked: Mapping[str, Any]) -> Answer:
+    """Draw the series of points that were asked for before, ``result`` marked where it is one of them."""
+    language, axis, metric = asked["lang"], asked["axis"], asked["metric"]
+    known = [
+        Curve(sentence(Message(f"schedule.{line['schedule']}"), language), [(x, y) for x, y in line["points"]])
+        for line in asked["series"]
+    ]
+    what = sentence(Message(f"metric.{metric}"), language)
+    if metric == "peak_micro_batches":
+        what = sentence(Message("curves.peak"), language)
+    among = result.scenario.schedule in [line["schedule"] for line in asked["series"]] and not result.deadlock
+    here = (getattr(result.scenario, axis), _value(result.metrics, metric)) if among else None
+    svg = draw(
+        known,
+        axis=AXES[axis],
+        title=sentence(Message("curves.chart", {"what": what, "axis": AXES[axis]}), language),
+        here=here,
+        is_share=metric == "bubble_fraction_of_total",
+        width=asked["width"],
+        theme=asked["theme"],
+        language=language,
+    )
+    return {"svg": svg}
+
+
+def _value(metrics: Metrics, name: str) -> float:
+    value = getattr(metrics, name)
+    return float(max(value) if isinstance(value, tuple) else value)
