@@ -6,14 +6,14 @@ from fractions import Fraction
 from math import ceil
 
 import pytest
-from hypothesis import Phase, assume, find, given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from oracle import durations, lower_bound, split_lower_bound
 from pipesched import run
 from pipesched.bounds import FORMS, _Pipe, gpipe_makespan
 from pipesched.schedules import REGISTRY
-from scenarios import scenarios, tidy
+from scenarios import scenarios, settled, tidy
 
 
 def test_schedules_without_a_closed_form_are_known_by_name():
@@ -35,7 +35,7 @@ def holds(scenario):
 
 
 @pytest.mark.parametrize("schedule", FORMS)
-@settings(max_examples=40)
+@settings(max_examples=30)
 @given(data=st.data())
 def test_a_closed_form_gives_what_is_simulated(schedule, data):
     """For any settings: where not all it needs holds, it says nothing."""
@@ -44,33 +44,34 @@ def test_a_closed_form_gives_what_is_simulated(schedule, data):
 
 @pytest.mark.parametrize("schedule", FORMS)
 def test_a_closed_form_gives_what_is_simulated_where_it_applies(schedule):
-    """For settings of the kind it is for, of which at least an eighth satisfy all it needs."""
+    """For settings of the kind it is for, of which at least a sixth satisfy all it needs."""
     met = Counter()
 
-    @settings(max_examples=60)
+    @settings(max_examples=40)
     @given(tidy([schedule]))
     def check(scenario):
         met[holds(scenario) is not None] += 1
 
     check()
-    assert met[True] >= met.total() / 8, met
+    assert met[True] >= met.total() / 6, met
 
 
-def each_form():
-    for schedule, forms in FORMS.items():
-        result = run(schedule=schedule, devices=4, micro_batches=8)
-        yield from ((schedule, i) for i in range(len(forms(_Pipe(result.scenario, result.timeline)))))
-
-
-@pytest.mark.parametrize(("schedule", "i"), list(each_form()))
-def test_each_closed_form_applies_somewhere(schedule, i):
-    def applies(scenario):
-        forms = FORMS[schedule](_Pipe(scenario, run(scenario).timeline))
-        return next((place for place, form in enumerate(forms) if not form.unmet), None) == i
-
-    find(
-        tidy([schedule]) | scenarios([schedule]), applies, settings=settings(max_examples=2000, phases=[Phase.generate])
-    )
+@pytest.mark.parametrize("schedule", FORMS)
+def test_each_closed_form_applies_somewhere(schedule):
+    base, applied, forms = {"schedule": schedule, "devices": 4, "micro_batches": 12}, set(), []
+    for more in (
+        {},
+        {"slow_factor": 2},
+        {"recompute": "early"},
+        {"send": "blocking", "comm": 1},
+        {"micro_batches": 2},
+        {"input_grad": "1/2"},
+    ):
+        result = run(settled({**base, **more}))
+        forms = FORMS[schedule](_Pipe(result.scenario, result.timeline))
+        applied.add(next((place for place, form in enumerate(forms) if not form.unmet), None))
+        holds(result.scenario)
+    assert applied - {None} == set(range(len(forms)))
 
 
 @given(scenarios())

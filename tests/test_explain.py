@@ -105,7 +105,7 @@ def check_said(message):
     assert str(message) == sentence(message, "en")
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(scenarios())
 def test_everything_can_be_said_in_every_language(scenario):
     for message in every_message(run(scenario)):

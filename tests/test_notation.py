@@ -244,7 +244,6 @@ def test_check_judges_a_schedule_made_elsewhere_too():
 
 def test_two_hundred_thousand_operations_are_read_and_one_more_is_refused():
     order = "\n".join(" ".join(f"{stage}F{j}" for j in range(50_000)) for stage in range(4))
-    assert parse(order).schedule.micro_batches == 50_000
     assert parse(order.replace(" ", ",,,")).schedule.micro_batches == 50_000
     assert refusal(order + " 4F0") == ("notation.too_long", {"high": 200_000})
 
