@@ -10,6 +10,9 @@ do           with                                       answers
 ``explain``  settings, device, time, move               the block or gap at that point, in a sentence
 ``table``    settings, limit                            the intervals as rows of text
 ``order``    settings                                   the order of every device in PyTorch's notation
+``why``      settings                                   what the bubble is made of, where the bottleneck moves
+``what_if``  settings                                   which stage gains most by being faster, in a sentence
+``path``     settings                                   the critical path as [device, start, end]
 ===========  =========================================  ========================================================
 """
 
@@ -22,7 +25,7 @@ from itertools import islice
 from math import floor
 from typing import Any
 
-from pipesched import report
+from pipesched import report, why
 from pipesched.explain import block, moment, name, standing, why_idle
 from pipesched.metrics import Metrics
 from pipesched.model import Cell, Gap, Message, ScenarioError
@@ -220,7 +223,8 @@ def _explain(result: Result, asked: Mapping[str, Any], say: Say) -> Answer:
     if move := asked.get("move", 0):
         start, end, cell, message = _spot(result, device, min(end, timeline.end) if move > 0 else max(0, start - 1))
     text = sentence(message, asked["lang"])
-    return {"device": device, "op": cell and str(cell), "text": text, "start": time(start), "end": time(end)}
+    spot = {"device": device, "op": cell and str(cell), "text": text, "start": time(start), "end": time(end)}
+    return spot | why.spot(result, device, start, cell, say)
 
 
 def _spot(result: Result, device: int, tick: int) -> tuple[int, int, Cell | None, Message]:
@@ -286,4 +290,7 @@ ANSWERS: dict[str, Callable[[Result, Mapping[str, Any], Say], Answer]] = {
     "explain": _explain,
     "table": _table,
     "order": _order,
+    "why": why.bubble,
+    "what_if": why.what_if,
+    "path": why.path,
 }

@@ -1,11 +1,12 @@
 // @ts-check
 // Joins the parts: form or URL -> question -> Python -> answer -> page. The address is the scenario: its fragment
-// holds every setting that is not at its default, its query how to show it (lang, theme).
+// holds every setting that is not at its default, its query how to show it (lang, theme, path).
 
 import { Chart } from "./chart.js";
 import { Form } from "./form.js";
 import { Simulator } from "./simulator.js";
 import { Steps } from "./steps.js";
+import { Why } from "./why.js";
 import { current, preferred, say, speak } from "./words.js";
 
 /** @param {string} id */
@@ -34,6 +35,7 @@ const steps = new Steps(part("steps"), {
   moved: (time) => chart.play(time),
 });
 const simulator = new Simulator({ progress, ready, failed });
+const why = new Why({ ask, chart, on: query.get("path") === "1", toggled: keepPath });
 
 /** Ask about the scenario on the page. Resolves with null where a newer question of its lane took its place, or Python
  * failed. @param {string} kind @param {object} details @param {object} [settings] @param {string} [lane] */
@@ -125,6 +127,7 @@ function show(answer) {
   quiet = setTimeout(() => (part("summary").textContent = answer.summary), QUIET);
   if (/** @type {HTMLDetailsElement} */ (part("table")).open) table();
   steps.show(answer.end, answer.events);
+  why.shown();
 }
 
 /** @param {HTMLOutputElement} output @param {{value: number | null, text: string}} number */
@@ -197,7 +200,16 @@ async function pointed(device, time, move = 0) {
   const spot = await ask("explain", { device, time, move });
   if (!spot) return;
   chart.select(spot);
-  part("spot").textContent = spot.text;
+  chart.follow(spot.chain ?? [], spot.device, spot.end);
+  part("spot").textContent = [spot.text, ...(spot.more ?? [])].join(" ");
+  part("spot").dataset.sort = spot.sort ?? "";
+}
+
+/** Keep in the address whether the critical path is shown. @param {boolean} on */
+function keepPath(on) {
+  if (on) query.set("path", "1");
+  else query.delete("path");
+  history.replaceState(null, "", `${location.pathname}${query.size ? `?${query}` : ""}${location.hash}`);
 }
 
 async function table() {
