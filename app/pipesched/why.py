@@ -44,7 +44,7 @@ def _cause(result: Result, gap: Gap, say: Say) -> Answer:
     timeline, time, parts = result.timeline, result.timeline.costs.time, causes.shares(result.study, gap)
     most = max(parts, key=lambda part: part.end - part.start).sort
     if len(parts) == 1:
-        more = [say("cause.is", sort=say(f"cause.{most}"), definition=say(f"cause.{most}.definition"))]
+        more = [say("cause.is", sort=say(f"cause.{most}"))]
     else:
         sums = {part.sort: 0 for part in parts}
         for sort, start, end in parts:

@@ -33,6 +33,10 @@ const chart = new Chart(part("chart"), { pointed, resized: redraw });
 const steps = new Steps(part("steps"), {
   ask: (time) => ask("moment", { time }),
   moved: (time) => chart.play(time),
+  why: async (device, time) => {
+    await pointed(device, time);
+    part("spot").scrollIntoView({ block: "nearest" });
+  },
 });
 const simulator = new Simulator({ progress, ready, failed });
 const why = new Why({ ask, chart, on: query.get("path") === "1", toggled: keepPath });
