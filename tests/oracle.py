@@ -56,15 +56,18 @@ def lasts(cell, scenario, length):
     return share * sum(length[op.kind, op.stage] for op in cell.ops)
 
 
-def longest_paths(scenario, rows, streams=0):
-    """Return ``start[device][i]``: the longest path to each place of each row."""
+def longest_paths(scenario, rows, streams=0, late=None):
+    """Return ``start[device][i]``: the longest path to each place of each row.
+
+    ``late`` says of places, (device, i), how much longer than usual they take.
+    """
     length, stages, latency = durations(scenario, rows), count_stages(rows), Fraction(scenario.comm)
     home = {tuple(op): (device, i) for device, row in enumerate(rows) for i, cell in enumerate(row) for op in cell.ops}
     work, edges, senders = {}, defaultdict(dict), set()  # edges: place -> {earlier place: hop}
     for device, row in enumerate(rows):
         for i, cell in enumerate(row):
             place = (device, i)
-            work[place] = lasts(cell, scenario, length)
+            work[place] = lasts(cell, scenario, length) + (late or {}).get(place, 0)
             for maker in {
                 m for op in cell.ops for makers in sources(*op, stages, streams) for m in makers if m in home
             }:

@@ -278,7 +278,8 @@ def test_a_phone_shows_everything_without_scrolling_sideways(opened, server, wid
     )
     visit.ready().shows(makespan=33)
     assert visit.page.evaluate("document.documentElement.scrollWidth") <= width
-    for term in visit.page.locator(".what").all():
+    visit.page.wait_for_selector("#why[aria-busy=false]")
+    for term in visit.page.locator(".what:visible").all():
         term.focus()
         box = term.locator("+ .definition").bounding_box()
         assert box["x"] >= 0 and box["x"] + box["width"] <= width
@@ -522,3 +523,85 @@ def test_curves_are_drawn_while_the_page_stays_usable_and_follow_the_scenario(vi
     visit.page.wait_for_selector("#curve-box circle[fill=none]", state="attached")
     visit.page.eval_on_selector("#curves", "(details) => (details.open = false)")
     visit.until("!location.search.includes('curves')")
+
+
+def point(visit, device, time):
+    """Move the mouse to a moment of a device's lane, wherever the chart stands."""
+    visit.page.locator("#chart").scroll_into_view_if_needed()
+    x, y = visit.page.evaluate(
+        """([device, time]) => {
+            const chart = document.querySelector("#chart svg");
+            const frame = chart.getBoundingClientRect(), fact = chart.dataset;
+            return [frame.left + Number(fact.left) + fact.plot * time / fact.end,
+                    frame.top + Number(fact.top) + fact.lane * device + fact.block / 2];
+        }""",
+        [device, time],
+    )
+    visit.page.mouse.move(x, y)
+
+
+def show_1f1b(visit):
+    visit.page.select_option("#schedule", "1f1b")
+    visit.set("devices", 4)
+    visit.set("micro_batches", 8)
+    visit.shows(makespan=33)
+    visit.until("document.querySelector('#chart svg').dataset.end === '33'")
+
+
+def test_a_gap_says_its_cause_what_else_could_have_run_and_shows_the_chain_behind_it(visit):
+    """1F1B, K = 4, M = 8: device 1 waits from 4 to 10 for a gradient; F5 is at hand."""
+    show_1f1b(visit)
+    point(visit, 0, 7)
+    visit.until("document.querySelector('#spot').dataset.sort === 'backward'")
+    said = visit.page.inner_text("#spot")
+    assert "Why not run forward of micro-batch 5 on stage 1 here?" in said
+    assert "hold 5 activations at its peak and not 4" in said
+    line = visit.page.get_attribute("path.chain", "d")
+    assert line.count("L") == 2 * 7  # F on stages 1 to 4, B on stages 4 to 2
+    point(visit, 0, 0.5)
+    visit.until("document.querySelector('#spot').textContent.includes('It has no slack')")
+    assert visit.page.locator("path.chain").count() == 0
+
+
+def test_what_the_bubble_is_made_of_adds_up_and_follows_the_slider(visit):
+    show_1f1b(visit)
+    visit.page.wait_for_selector('output[data-sort=backward][data-value="12"]')
+    values = visit.page.eval_on_selector_all("output[data-sort]", "all => all.map((o) => Number(o.dataset.value))")
+    assert sum(values) == 4 * 33 - 4 * 24
+    visit.page.check("#slow")
+    visit.page.wait_for_selector('output[data-sort=slow_stage]:not([data-value="0"])')
+    visit.until("document.querySelector('#what-if').textContent.includes('making stage 2 10% faster')")
+    assert visit.page.inner_text("#turn") == "Above 1, stage 2 is the bottleneck."
+    visit.page.eval_on_selector("#more", "(details) => (details.open = true)")
+    visit.set("stage_times", "1 1 2 1")
+    visit.page.wait_for_selector('#turn[data-value="2"]')
+    assert visit.page.locator("svg.turn path").get_attribute("d") == "M2 0V1"
+
+
+def test_the_critical_path_is_shown_on_demand_and_kept_in_the_address(visit):
+    visit.page.click("#path")
+    visit.page.wait_for_selector("path.critical")
+    assert visit.page.get_attribute("path.critical", "d").count("M") == 3  # F1, F1, and F1 to F4 of the last device
+    assert "path=1" in visit.page.url
+    visit.set("micro_batches", 400)
+    visit.until("document.querySelector('#chart svg').hasAttribute('data-dense')")
+    visit.page.wait_for_selector("path.critical")  # from the geometry: a dense chart has no blocks
+    visit.page.click("#path")
+    visit.page.wait_for_selector("path.critical", state="detached")
+    assert "path=1" not in visit.page.url
+    assert visit.complaints == []
+
+
+def test_stepping_leads_to_the_reason_for_a_gap(visit):
+    visit.page.click("#moment li[data-device='2'] .why")
+    visit.until("document.querySelector('#spot').dataset.sort === 'fill'")
+    assert "Device 3 waits from 0 to 2" in visit.page.inner_text("#spot")
+    assert "no other operation had its values" in visit.page.inner_text("#spot")
+
+
+def test_a_chart_too_large_to_explain_says_so(visit):
+    visit.set("micro_batches", 1024)
+    visit.set("devices", 32)
+    visit.shows(makespan=1024 + 31)
+    visit.until("document.querySelector('#why-said').textContent.startsWith('With more than 30')")
+    assert visit.page.locator("#why table").is_hidden()

@@ -49,7 +49,7 @@ def test_every_metric_is_answered_with_its_value(scenario):
 @given(scenarios())
 def test_no_answer_is_left_with_a_placeholder(scenario):
     for lang in LANGUAGES:
-        for do in ("run", "moment", "explain", "table"):
+        for do in ("run", "moment", "explain", "table", "why", "what_if", "path"):
             answer = ask(do, scenario.changed(), lang, device=0, time=1, limit=9)
             assert "{" not in "".join(texts(answer))
 

@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Any, Literal
 
-from pipesched import notation, svg, text
+from pipesched import causes, critical, notation, svg, text
 from pipesched.bounds import Theory, theory
 from pipesched.ink import Theme
 from pipesched.metrics import Metrics, Wait, first_output, measure, queues
@@ -22,6 +22,7 @@ from pipesched.model import DeadlockError, Message, Op, ScenarioError, Timeline
 from pipesched.notes import Note, notes
 from pipesched.scenario import DEFAULTS, Scenario
 from pipesched.schedules import MOST, arrange
+from pipesched.schedules.zb_auto import HELD_FOR_W
 from pipesched.simulate import simulate
 from pipesched.svg import Letters
 
@@ -63,6 +64,24 @@ class Result:
     def device_of(self, stage: int, micro_batch: int) -> int:
         """Return the device that runs ``micro_batch`` on ``stage``."""
         return self.timeline.position[Op(stage, "F", micro_batch)][0]
+
+    @cached_property
+    def study(self) -> causes.Study:
+        """What the gaps are sorted by, for the functions of ``pipesched.causes``; not of a deadlock."""
+        scenario, limit = self.scenario, None
+        if scenario.schedule == "zb_auto":
+            limit = causes.Limit(scenario.memory_limit or scenario.devices, HELD_FOR_W)
+        return causes.study(self.timeline, limit)
+
+    @cached_property
+    def bubble(self) -> dict[causes.Sort, int]:
+        """The idle ticks of all devices per sort of their cause."""
+        return causes.totals(self.study)
+
+    @cached_property
+    def slacks(self) -> list[list[int]]:
+        """Per device and operation, the ticks it may be late without lengthening the whole; not of a deadlock."""
+        return critical.slacks(self.timeline)
 
     @cached_property
     def notes(self) -> list[Note]:

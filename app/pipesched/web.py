@@ -12,6 +12,9 @@ do           with                                       answers
 ``order``    settings                                   the order of every device in PyTorch's notation
 ``point``    settings, metric                           one point of a curve
 ``curves``   settings, axis, metric, series, width      the curves through the points asked for before
+``why``      settings                                   what the bubble is made of, where the bottleneck moves
+``what_if``  settings                                   which stage gains most by being faster, in a sentence
+``path``     settings                                   the critical path as [device, start, end]
 ===========  =========================================  ========================================================
 """
 
@@ -24,7 +27,7 @@ from itertools import islice
 from math import floor
 from typing import Any
 
-from pipesched import report, views
+from pipesched import report, views, why
 from pipesched.explain import block, moment, name, standing, why_idle
 from pipesched.metrics import Metrics
 from pipesched.model import Cell, Gap, Message, ScenarioError
@@ -224,7 +227,8 @@ def _explain(result: Result, asked: Mapping[str, Any], say: Say) -> Answer:
     if move := asked.get("move", 0):
         start, end, cell, message = _spot(result, device, min(end, timeline.end) if move > 0 else max(0, start - 1))
     text = sentence(message, asked["lang"])
-    return {"device": device, "op": cell and str(cell), "text": text, "start": time(start), "end": time(end)}
+    spot = {"device": device, "op": cell and str(cell), "text": text, "start": time(start), "end": time(end)}
+    return spot | why.spot(result, device, start, cell, say)
 
 
 def _spot(result: Result, device: int, tick: int) -> tuple[int, int, Cell | None, Message]:
@@ -292,4 +296,7 @@ ANSWERS: dict[str, Callable[[Result, Mapping[str, Any], Say], Answer]] = {
     "order": _order,
     "point": lambda result, asked, say: views.point(result, asked),
     "curves": lambda result, asked, say: views.curves(result, asked),
+    "why": why.bubble,
+    "what_if": why.what_if,
+    "path": why.path,
 }

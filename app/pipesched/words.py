@@ -87,7 +87,7 @@ def number(value: float | Fraction, language: str, digits: int = 4) -> str:
     return mark + ("−" if exact < 0 else "") + text
 
 
-def percent(share: float, language: str) -> str:
+def percent(share: float | Fraction, language: str) -> str:
     """Write a share as a percentage with at most one decimal.
 
     >>> percent(0.5, "en"), percent(1 / 3, "pl")

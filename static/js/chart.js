@@ -5,6 +5,8 @@
 const SVG = "http://www.w3.org/2000/svg";
 const ZOOMS = [1, 2, 4, 8];
 
+/** @typedef {[device: number, start: number, end: number]} Span */
+
 export class Chart {
   /** @param {HTMLElement} box
    * @param {{pointed: (device: number, time: number, move?: number) => Promise<void>, resized: () => void}} listener */
@@ -79,6 +81,37 @@ export class Chart {
     for (const block of this.svg?.querySelectorAll("g.op") ?? []) {
       block.classList.toggle("same", micro !== undefined && block.getAttribute("data-op")?.match(/\d+$/)?.[0] === micro);
     }
+  }
+
+  /** Draw the line through the blocks behind a gap, nearest first; none: take it away.
+   * @param {Span[]} links @param {number} device @param {number} end of the gap */
+  follow(links, device, end) {
+    this.line?.remove();
+    if (!links.length) return;
+    // Low in the blocks, so that it does not strike out their names.
+    const low = (/** @type {number} */ lane) => this.fact("top") + this.fact("lane") * lane + this.fact("block") * 0.85;
+    const corners = links.map(([lane, from, to]) => `L${this.x(to)} ${low(lane)}L${this.x(from)} ${low(lane)}`);
+    this.line = this.over("chain", `M${this.x(end)} ${low(device)}${corners.join("")}`);
+  }
+
+  /** Outline these spans and grey all else. From the geometry alone, so it holds in a dense chart too.
+   * @param {Span[]} spans none: take it away */
+  stress(spans) {
+    for (const part of this.stressed ?? []) part.remove();
+    if (!spans.length) return;
+    const [top, lane, block] = ["top", "lane", "block"].map((name) => this.fact(name));
+    const boxes = spans.map(([device, from, to]) => `M${this.x(from)} ${top + lane * device}H${this.x(to)}v${block}H${this.x(from)}z`).join("");
+    const all = `M${this.fact("left")} ${top}h${this.fact("plot")}v${lane * this.fact("devices")}h${-this.fact("plot")}z`;
+    this.stressed = [this.over("veil", all + boxes), this.over("critical", boxes)];
+  }
+
+  /** A path over the blocks and under the outline of what is selected. @param {string} name @param {string} d */
+  over(name, d) {
+    const path = /** @type {SVGPathElement} */ (document.createElementNS(SVG, "path"));
+    path.setAttribute("class", name);
+    path.setAttribute("d", d);
+    this.svg?.insertBefore(path, this.outline ?? null);
+    return path;
   }
 
   /** @param {PointerEvent | MouseEvent} event */

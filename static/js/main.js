@@ -1,12 +1,13 @@
 // @ts-check
 // Joins the parts: form or URL -> question -> Python -> answer -> page. The address is the scenario: its fragment
-// holds every setting that is not at its default, its query how to show it (lang, theme).
+// holds every setting that is not at its default, its query how to show it (lang, theme, path).
 
 import { Chart } from "./chart.js";
 import { Curves } from "./curves.js";
 import { Form } from "./form.js";
 import { Simulator } from "./simulator.js";
 import { Steps } from "./steps.js";
+import { Why } from "./why.js";
 import { current, preferred, say, speak } from "./words.js";
 
 /** @param {string} id */
@@ -37,6 +38,10 @@ const chart = new Chart(part("chart"), { pointed, resized: redraw });
 const steps = new Steps(part("steps"), {
   ask: (time) => ask("moment", { time }),
   moved: (time) => chart.play(time),
+  why: async (device, time) => {
+    await pointed(device, time);
+    part("spot").scrollIntoView({ block: "nearest" });
+  },
 });
 const curves = new Curves(/** @type {HTMLDetailsElement} */ (part("curves")), {
   ask: (kind, details, settings) => ask(kind, details, settings, "curves"),
@@ -45,6 +50,7 @@ const curves = new Curves(/** @type {HTMLDetailsElement} */ (part("curves")), {
   changed: keepCurves,
 });
 const simulator = new Simulator({ progress, ready, failed });
+const why = new Why({ ask, chart, on: query.get("path") === "1", toggled: keepPath });
 
 /** Ask about the scenario on the page. Resolves with null where a newer question of its lane took its place, or Python
  * failed. @param {string} kind @param {object} details @param {object} [settings] @param {string} [lane] */
@@ -141,6 +147,7 @@ function show(answer) {
   steps.show(answer.end, answer.events);
   clearTimeout(later);
   later = setTimeout(() => curves.refresh(), QUIET);
+  why.shown();
 }
 
 /** Show the pinned scenario above the chart and its numbers beside the present ones.
@@ -235,7 +242,16 @@ async function pointed(device, time, move = 0) {
   const spot = await ask("explain", { device, time, move });
   if (!spot) return;
   chart.select(spot);
-  part("spot").textContent = spot.text;
+  chart.follow(spot.chain ?? [], spot.device, spot.end);
+  part("spot").textContent = [spot.text, ...(spot.more ?? [])].join(" ");
+  part("spot").dataset.sort = spot.sort ?? "";
+}
+
+/** Keep in the address whether the critical path is shown. @param {boolean} on */
+function keepPath(on) {
+  if (on) query.set("path", "1");
+  else query.delete("path");
+  history.replaceState(null, "", `${location.pathname}${query.size ? `?${query}` : ""}${location.hash}`);
 }
 
 async function table() {

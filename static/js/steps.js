@@ -13,7 +13,8 @@ const EVENT = 500; // ms that an average event should get
 
 export class Steps {
   /** @param {HTMLElement} section
-   * @param {{ask: (time: number) => Promise<Moment | null>, moved: (time: number) => void}} listener */
+   * @param {{ask: (time: number) => Promise<Moment | null>, moved: (time: number) => void,
+   *   why: (device: number, time: number) => void}} listener */
   constructor(section, listener) {
     this.listener = listener;
     this.time = 0;
@@ -124,9 +125,19 @@ export class Steps {
           element("b", `badge ${device.state} ${kind(device)}`, badge(device)),
           element("span", "sentence", `${say("device", { device: index + 1 })} ${device.text}.`),
         );
+        if (device.state === "waits") row.lastElementChild?.append(" ", this.why(index, moment.time.value));
         return row;
       }),
     );
+  }
+
+  /** A way from the device that waits to the reasons for its gap. @param {number} device @param {number} time */
+  why(device, time) {
+    const button = /** @type {HTMLButtonElement} */ (element("button", "why", say("steps.why")));
+    button.type = "button";
+    button.setAttribute("aria-label", `${say("device", { device: device + 1 })}: ${say("steps.why")}`);
+    button.addEventListener("click", () => this.listener.why(device, time));
+    return button;
   }
 
   /** Draw and count who stands before a stage. @param {Moment["queues"][number]} queue */
