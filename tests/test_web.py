@@ -282,6 +282,8 @@ def test_the_table_lists_operations_up_to_its_limit_and_says_what_it_leaves_out(
 
 def test_settings_a_schedule_does_not_use_are_named():
     special = {"chunks", "group", "memory_limit", "overlap", "tokens", "order", "times_of"}
+    special |= {"layers", "embedding", "head", "layout"}  # nothing is split, no batch is constant, t is 1
+    special |= {"overhead", "per_sample", "all_reduce", "all_reduce_latency"}
     assert set(ask()["unused"]) == special | {"input_grad", "weight_grad", "recompute", "update"}
     assert set(ask(settings={"schedule": "gpipe"})["unused"]) == special
     assert set(ask(settings={"schedule": "interleaved_1f1b"})["unused"]) == special - {"chunks", "group", "times_of"}

@@ -5,6 +5,7 @@
 import { Chart } from "./chart.js";
 import { Form } from "./form.js";
 import { Simulator } from "./simulator.js";
+import { Sources } from "./sources.js";
 import { Steps } from "./steps.js";
 import { current, preferred, say, speak } from "./words.js";
 
@@ -33,6 +34,7 @@ const steps = new Steps(part("steps"), {
   ask: (time) => ask("moment", { time }),
   moved: (time) => chart.play(time),
 });
+const sources = new Sources(document, { ask, use });
 const simulator = new Simulator({ progress, ready, failed });
 
 /** Ask about the scenario on the page. Resolves with null where a newer question of its lane took its place, or Python
@@ -63,6 +65,12 @@ async function simulate(settings, address) {
     else history.replaceState(null, "", there);
   }
   settled = address === "push";
+}
+
+/** Change these settings, as a button offers. @param {import("./form.js").Settings} settings */
+function use(settings) {
+  form.fill(Object.fromEntries(Object.entries(settings).map(([name, value]) => [name, value ?? ""])));
+  simulate(form.settings, "push");
 }
 
 /** Draw the same scenario for another width, language or theme; what a person is about to change goes first. */
@@ -121,6 +129,7 @@ function show(answer) {
   const { idea, needs, also, source } = answer.about;
   part("about").replaceChildren(...[idea, needs, also].filter(Boolean).map((text) => element("span", text)), element("cite", source));
   form.disable(answer.unused);
+  sources.show(answer);
   clearTimeout(quiet);
   quiet = setTimeout(() => (part("summary").textContent = answer.summary), QUIET);
   if (/** @type {HTMLDetailsElement} */ (part("table")).open) table();
@@ -156,10 +165,7 @@ function notes(list) {
     ...list.map(({ text, settings }) => {
       if (!settings) return item(text);
       const button = Object.assign(document.createElement("button"), { type: "button", textContent: text });
-      button.addEventListener("click", () => {
-        form.fill(settings);
-        simulate(form.settings, "push");
-      });
+      button.addEventListener("click", () => use(settings));
       const entry = document.createElement("li");
       entry.append(button);
       return entry;
