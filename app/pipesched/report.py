@@ -74,8 +74,6 @@ def unused(scenario: Scenario, language: str) -> dict[str, str]:
         idle = {"times_of": "unused.layer_times"} | ({} if scenario.split == "hand" else {"layout": "unused.hand"})
     if scenario.batch is None:
         idle |= dict.fromkeys(("overhead", "per_sample"), "unused.batch")
-    if scenario.tensor == 1:
-        idle |= dict.fromkeys(("all_reduce", "all_reduce_latency"), "unused.tensor")
     said = {name: Message(key) for name, key in idle.items()} | reasons
     return {name: sentence(message, language) for name, message in said.items()}
 

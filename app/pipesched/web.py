@@ -221,7 +221,8 @@ def _trade(result: Result, asked: Mapping[str, Any], say: Say) -> Answer:
         cells += [number(row.makespan, language, 3), percent(row.bubble, language)]
         cells += [percent(row.communication, language)] if asked["of"] == "tensor" else []
         shown.append({"cells": cells, "settings": row.settings or None, "best": row.makespan == least})
-    return {"rows": shown, "text": ""}
+    free = asked["of"] == "tensor" and not scenario.all_reduce and not scenario.all_reduce_latency
+    return {"rows": shown, "text": say("trade.free") if free else ""}
 
 
 def _moment(result: Result, asked: Mapping[str, Any], say: Say) -> Answer:

@@ -67,12 +67,13 @@ export class Sources {
   row({ cells, settings, best, problem }, width) {
     const line = document.createElement("tr");
     for (const cell of cells) line.insertCell().textContent = cell;
+    line.className = best ? "best" : "";
     const last = line.insertCell();
     last.colSpan = width - cells.length;
     if (problem) last.textContent = problem;
     else if (settings) last.append(this.button(say("trade.use"), settings));
     else last.textContent = say("trade.now");
-    if (best) last.append(` ${say("trade.best")}`);
+    if (best) line.cells[2].append(Object.assign(document.createElement("span"), { className: "unseen", textContent: `, ${say("trade.best")}` }));
     return line;
   }
 }
