@@ -550,7 +550,7 @@ def test_pipeline_is_traded_for_tensor_lanes(visit):
     page.click("#trade-tensor")
     visit.until("document.querySelectorAll('#tensor-trade tbody tr').length === 3")
     # p = 4, 2, 1: (4 + p - 1) steps of 1, of 2/2 + 2 * 2 * 1/4, and of 4/4 + 4 * 2 * 3/2 * 1/4
-    times = page.locator("#tensor-trade tbody td:nth-child(3)").all_inner_texts()
+    times = page.locator("#tensor-trade tbody td:nth-child(2)").all_inner_texts()
     assert [text.split(",")[0].strip() for text in times] == ["7", "10", "16"]
     page.locator("#tensor-trade tbody button").first.click()
     visit.shows(makespan=10)

@@ -235,7 +235,8 @@ def test_a_longer_update_never_shortens(scenario, more):
 
 @given(scenarios(tuple(name for name in STEADY if name not in (*GROUPED, "order"))))
 def test_one_more_micro_batch_never_shortens(scenario):
-    """Two more, where they must be even."""
+    """Two more, where they must be even; of one size, since more of a constant batch are smaller."""
+    scenario = replace(scenario, batch=None)
     more = scenario.micro_batches + 1
     try:
         longer = replace(scenario, micro_batches=more)
@@ -248,7 +249,7 @@ def test_one_more_micro_batch_never_shortens(scenario):
 
 @given(scenarios(GROUPED))
 def test_one_more_group_never_shortens(scenario):
-    whole = replace(scenario, micro_batches=2 * scenario.devices, group=None)
+    whole = replace(scenario, micro_batches=2 * scenario.devices, group=None, batch=None)
     assert makespan(replace(whole, micro_batches=3 * scenario.devices)) >= makespan(whole)
 
 
@@ -343,6 +344,7 @@ def test_peak_activations_equal_a_direct_count(scenario):
     """Held from the start of F to the end of the B or W that consumes it; counted at every start of a forward."""
     result = run(scenario)
     timeline = result.timeline
+    assume(all(timeline.costs.durations["F"]))  # on a stage without layers no moment lies between start and end
     for device, row in enumerate(timeline.schedule.rows):
         place = {op: i for i, cell in enumerate(row) for op in cell.ops}
         held = [

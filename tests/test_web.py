@@ -307,7 +307,7 @@ def test_tables_of_what_would_be_mark_the_least_and_carry_the_settings():
     assert [row["settings"] for row in answer["rows"]][:3] == [{"micro_batches": 1}, {"micro_batches": 2}, None]
     assert [row["best"] for row in answer["rows"]] == [False, False, False, True, False]
     answer = ask("trade", {"schedule": "1f1b", "devices": 4}, of="tensor")
-    assert [row["cells"][:2] for row in answer["rows"]] == [["1", "4"], ["2", "2"], ["4", "1"]]
+    assert [row["cells"][0] for row in answer["rows"]] == ["1 × 4", "2 × 2", "4 × 1"]
     assert answer["text"].startswith("All-reduces take no time here")
     assert "not known" in ask("trade", {"stage_times": "1 2 3"}, of="tensor")["text"]
 

@@ -211,9 +211,10 @@ def _trade(result: Result, asked: Mapping[str, Any], say: Say) -> Answer:
     least = min((row.makespan for row in rows if row.makespan is not None), default=None)
     shown: list[Answer] = []
     for row in rows:
-        other = scenario.batch / row.count if asked["of"] == "batch" and scenario.batch else 0
-        second = other or scenario.devices * scenario.tensor // row.count
-        cells = [number(row.count, language), number(second, language)]
+        if asked["of"] == "tensor":
+            cells = [f"{row.count} × {scenario.devices * scenario.tensor // row.count}"]
+        else:
+            cells = [number(row.count, language), number(Fraction(scenario.batch or 0, row.count), language)]
         if row.problem or row.makespan is None or row.bubble is None or row.communication is None:
             problem = row.problem and sentence(row.problem, language)
             shown.append({"cells": cells, "problem": problem, "settings": None, "best": False})

@@ -60,20 +60,20 @@ export class Sources {
     if (note) note.textContent = answer.text;
     const table = /** @type {HTMLTableElement} */ (place.querySelector("table"));
     table.hidden = !answer.rows.length;
-    table.tBodies[0].replaceChildren(...answer.rows.map((/** @type {Row} */ row) => this.row(row, table.rows[0].cells.length)));
+    table.tBodies[0].replaceChildren(...answer.rows.map((/** @type {Row} */ row) => this.row(row, table.rows[0].cells.length, of === "batch" ? 2 : 1)));
   }
 
-  /** @param {Row} row @param {number} width */
-  row({ cells, settings, best, problem }, width) {
+  /** @param {Row} row @param {number} width @param {number} time column of the makespan */
+  row({ cells, settings, best, problem }, width, time) {
     const line = document.createElement("tr");
     for (const cell of cells) line.insertCell().textContent = cell;
-    line.className = best ? "best" : "";
+    if (best) line.cells[time].className = "best";
     const last = line.insertCell();
     last.colSpan = width - cells.length;
     if (problem) last.textContent = problem;
     else if (settings) last.append(this.button(say("trade.use"), settings));
     else last.textContent = say("trade.now");
-    if (best) line.cells[2].append(Object.assign(document.createElement("span"), { className: "unseen", textContent: `, ${say("trade.best")}` }));
+    if (best) line.cells[time].append(Object.assign(document.createElement("span"), { className: "unseen", textContent: `, ${say("trade.best")}` }));
     return line;
   }
 }
