@@ -7,6 +7,7 @@ the first one of the next token. An edge is as long as its tail, plus a hop wher
 blocks, the edge to the next one on the device is longer too if any other edge leaves the device.
 """
 
+import re
 from collections import defaultdict
 from fractions import Fraction
 from graphlib import TopologicalSorter
@@ -33,19 +34,62 @@ def count_stages(rows):
     return 1 + max(op.stage for row in rows for cell in row for op in cell.ops)
 
 
+def written_out(layout):
+    """Expand a layout into one text per stage, by substitution as Megatron-LM does; a list of counts into t's."""
+    if not re.search("[EtmL]", layout):
+        counts = re.findall(r"\d+", layout)
+        return ["E" * (i == 0) + "t" * int(n) + "L" * (i == len(counts) - 1) for i, n in enumerate(counts)]
+    layout = re.sub(r"[,\s]", "", layout)
+    for pattern in (r"\(([^()]+)\)\*(\d+)", r"(.)\*(\d+)"):
+        layout = re.sub(pattern, lambda found: found[1] * int(found[2]), layout)
+    return layout.split("|")
+
+
+def held(scenario, stages):
+    """Return, per stage, its work in layers and how many layers it has; None, None where nothing is split."""
+    blocks = [scenario.layers // stages + (s < scenario.layers % stages) for s in range(stages)]
+    ends = [Fraction(scenario.embedding)] + [Fraction(0)] * (stages - 1)
+    ends[-1] += scenario.head
+    if scenario.split == "balanced":
+        blocks = [0] * stages
+        for _ in range(scenario.layers):
+            blocks[min(range(stages), key=lambda s: blocks[s] + ends[s])] += 1
+    elif scenario.split == "hand":
+        texts = written_out(scenario.layout)
+        blocks = [text.count("t") + text.count("m") for text in texts]
+        ends = [text.count("E") * scenario.embedding + text.count("L") * scenario.head for text in texts]
+    return [n + end for n, end in zip(blocks, ends, strict=True)], blocks
+
+
 def durations(scenario, rows):
     """Return ``length[kind, stage]`` from the settings a person turned, as Fractions."""
     stages = count_stages(rows)
     factor = [Fraction(f) for f in scenario.stage_times or [1] * stages]
     if scenario.times_of == "device" and not scenario.stage_times:
         factor = [Fraction(len(rows), stages)] * stages  # the durations are those of all chunks of a device
+    reduced = list(factor)
+    if scenario.split != "none":
+        factor, reduced = held(scenario, stages)
     slow = scenario.slow_stage if scenario.slow_stage is not None else (stages + 1) // 2
     factor[slow - 1] *= scenario.slow_factor
-    again = scenario.forward if scenario.recompute == "late" else 0
-    plain = {"F": scenario.forward, "R": scenario.forward, "W": scenario.weight_grad, "U": scenario.update}
-    plain["I"] = scenario.input_grad + again
-    plain["B"] = plain["I"] + plain["W"]
-    return {(kind, stage): time * factor[stage] for kind, time in plain.items() for stage in range(stages)}
+    reduced[slow - 1] *= scenario.slow_factor
+    samples, times = 1, 1
+    if scenario.batch is not None and scenario.schedule != "order":
+        samples = Fraction(scenario.batch, scenario.micro_batches)
+        times = scenario.overhead + scenario.per_sample * samples
+    t = scenario.tensor
+    step = Fraction(scenario.all_reduce) * samples / t + scenario.all_reduce_latency
+    ring = 2 * 2 * (t - 1) * step  # two all-reduces, each of 2(t - 1) steps
+    plain = {"F": scenario.forward, "I": scenario.input_grad, "W": scenario.weight_grad, "U": scenario.update}
+    length = {}
+    for stage in range(stages):
+        for kind, time in plain.items():
+            length[kind, stage] = Fraction(time) * factor[stage] / t * (1 if kind == "U" else times)
+            length[kind, stage] += ring * reduced[stage] if kind in "FI" else 0
+        length["R", stage] = length["F", stage]
+        length["I", stage] += length["F", stage] if scenario.recompute == "late" else 0
+        length["B", stage] = length["I", stage] + length["W", stage]
+    return length
 
 
 def lasts(cell, scenario, length):

@@ -37,6 +37,37 @@ def example(schedule, devices, micro_batches, **settings):
 
 
 @st.composite
+def layouts(draw, stages):
+    """Draw a split by hand that holds together: layer counts or Megatron-LM's layout, and how many layers it has."""
+    counts = draw(st.lists(st.integers(0, 5), min_size=stages, max_size=stages))
+    counts[draw(st.integers(0, stages - 1))] += 1
+    if draw(st.booleans()):
+        return draw(st.sampled_from([",", "; ", " "])).join(map(str, counts)), sum(counts)
+    stacks = [draw(st.sampled_from([f"t*{n}", "t" * n, f"(t)*{n},"])) if n else "" for n in counts]
+    return "E" + "|".join(stacks) + draw(st.sampled_from(["L", "mL"])), sum(counts)
+
+
+@st.composite
+def sources(draw, stages, micro_batches, split=True):
+    """Draw where the times of the stages come from, besides the durations: layers, a constant batch, tensor lanes."""
+    settings = {"tensor": draw(st.sampled_from([1, 1, 2, 3, 8]))}
+    settings["all_reduce"] = draw(st.sampled_from(NO_TIME_TOO))
+    settings["all_reduce_latency"] = draw(st.sampled_from(["0", "0.25"]))
+    if draw(st.booleans()):
+        settings["batch"] = micro_batches * draw(st.integers(1, 3)) + draw(st.integers(0, 3))
+        settings["overhead"] = draw(st.sampled_from(NO_TIME_TOO))
+        settings["per_sample"] = draw(st.sampled_from(TIMES))
+    if split:
+        settings["split"] = draw(st.sampled_from(["even", "balanced", "hand"]))
+        settings["embedding"] = draw(st.sampled_from(["0", "0.5", "3"]))
+        settings["head"] = draw(st.sampled_from(["0", "7/6", "4"]))
+        settings["layers"] = draw(st.integers(1, 20))
+        if settings["split"] == "hand":
+            settings["layout"], settings["layers"] = draw(layouts(stages))
+    return settings
+
+
+@st.composite
 def scenarios(draw, schedules=tuple(REGISTRY), times=TIMES, uneven=True, extras=True):
     """Draw a scenario that runs: M from 1 on, multiples of K or not, groups of any size that is no deadlock.
 
@@ -67,7 +98,8 @@ def scenarios(draw, schedules=tuple(REGISTRY), times=TIMES, uneven=True, extras=
         settings["order"] = write(run(draw(scenarios(schedules=[*TRAINED, "forward"]))).timeline.schedule)
     base = settled(settings)
     stages = arrange(base).stages
-    if uneven and draw(st.booleans()):
+    source = draw(sources(stages, base.micro_batches, draw(st.booleans()))) if extras and uneven else {}
+    if uneven and "split" not in source and draw(st.booleans()):
         settings["stage_times"] = draw(st.lists(st.sampled_from(times), min_size=stages, max_size=stages))
     if uneven and draw(st.booleans()):
         settings["slow_factor"] = draw(st.sampled_from(["1.5", "2", "4", "10/3"]))
@@ -75,7 +107,7 @@ def scenarios(draw, schedules=tuple(REGISTRY), times=TIMES, uneven=True, extras=
     uneven_settings = {
         name: settings[name] for name in ("stage_times", "slow_factor", "slow_stage") if name in settings
     }
-    return settled({**base.settings(), **uneven_settings})
+    return settled({**base.settings(), **source, **uneven_settings})
 
 
 TIDY = ["1", "2", "0.5", "7/6"]

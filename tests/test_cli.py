@@ -67,9 +67,16 @@ def test_text_shows_chart_and_numbers(capsys):
     assert "time without overlap" in text
 
 
+def test_text_says_which_stage_is_the_largest_and_which_m_is_best(capsys):
+    text = output(capsys, "run --split even --head 4 --batch 24 --overhead 4")
+    assert "The largest stage is stage 3 with 12 layers' time" in text
+    assert "24 samples are shared by M = 4 micro-batches" in " ".join(text.split())
+
+
 @pytest.mark.parametrize("name", SETTINGS)
 def test_every_setting_is_an_option(capsys, name):
     text = {"schedule": "gpipe", "stage_times": "1;2;1,5", "times_of": "stage", "recompute": "late", "send": "blocking"}
+    text |= {"split": "balanced", "batch": "8"}
     value = {"order": "0F0", **text}.get(name, "2")
     option = "--" + name.replace("_", "-")
     shown = json.loads(output(capsys, f"run {option} {value} --format json"))["scenario"]

@@ -605,3 +605,80 @@ def test_a_chart_too_large_to_explain_says_so(visit):
     visit.shows(makespan=1024 + 31)
     visit.until("document.querySelector('#why-said').textContent.startsWith('With more than 30')")
     assert visit.page.locator("#why table").is_hidden()
+
+
+def opened_sources(visit):
+    visit.page.evaluate("document.querySelector('#sources').open = true")
+    return visit.page
+
+
+def test_splitting_layers_drives_the_chart_and_shows_who_holds_what(visit):
+    page = opened_sources(visit)
+    page.select_option("#split", "even")
+    visit.shows(makespan=48)  # (4 + 3 - 1) * 8
+    assert page.locator("#placement [data-stage]").count() == 3
+    visit.set("head", "4")
+    visit.shows(makespan=64)  # 8 + 8 + 12 + 3 * 12
+    assert "stage 3 with 12" in page.inner_text("#placement figcaption")
+    page.select_option("#split", "balanced")
+    visit.shows(makespan=58)  # 28 layers' time: 10, 9, 9; 28 + 3 * 10
+    assert page.evaluate("location.hash") == "#split=balanced&head=4"
+    page.select_option("#split", "none")
+    visit.shows(makespan=6)
+    assert page.locator("#placement").is_hidden()
+
+
+def test_a_pasted_layout_that_loses_a_layer_is_refused_at_its_field_and_put_right(visit):
+    page = opened_sources(visit)
+    page.select_option("#split", "hand")
+    page.wait_for_selector("#error-layout")
+    visit.set("layout", "Et*7|t*8|t*8L")
+    visit.until("document.querySelector('#error-layout')?.textContent.includes('23 layers')")
+    assert visit.number("makespan") == 6
+    page.click("#error-layout button >> nth=0")
+    visit.shows(makespan=47)  # 7 + 8 + 8 + 3 * 8
+    assert page.input_value("[name=layers]") == "23"
+    visit.set("layout", "Et*7|t*8|x")
+    visit.until("document.querySelector('#error-layout')?.textContent.includes('character 10')")
+
+
+def test_a_constant_batch_names_its_best_m_and_a_button_takes_it(visit):
+    page = opened_sources(visit)
+    visit.set("devices", 4)
+    visit.set("batch", 64)
+    visit.shows(makespan=112)  # a = 0: (4 + 3)(64/4)
+    visit.set("overhead", "3")
+    visit.shows(makespan=133)  # 7 * (3 + 16)
+    assert "= 8, where it takes 121" in page.inner_text("#batch-best")
+    page.click("#trade-batch")
+    visit.until("document.querySelectorAll('#batch-best tbody tr').length === 7")
+    page.click("#batch-best button >> nth=0")
+    visit.shows(makespan=121)
+    assert page.input_value("[name=micro_batches]") == "8"
+
+
+def test_pipeline_is_traded_for_tensor_lanes(visit):
+    page = opened_sources(visit)
+    visit.set("devices", 4)
+    visit.shows(makespan=7)
+    visit.set("all_reduce", "0.25")
+    visit.until("location.hash.includes('all_reduce')")
+    page.click("#trade-tensor")
+    visit.until("document.querySelectorAll('#tensor-trade tbody tr').length === 3")
+    # p = 4, 2, 1: (4 + p - 1) steps of 1, of 2/2 + 2 * 2 * 1/4, and of 4/4 + 4 * 2 * 3/2 * 1/4
+    times = page.locator("#tensor-trade tbody td:nth-child(2)").all_inner_texts()
+    assert [text.split(",")[0].strip() for text in times] == ["7", "10", "16"]
+    page.locator("#tensor-trade tbody button").first.click()
+    visit.shows(makespan=10)
+    assert [page.input_value(f"[name={name}]") for name in ("tensor", "devices")] == ["2", "2"]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_inputs_of_the_stage_times_fit_a_phone(opened, server, scheme):
+    link = "#schedule=zb_v&devices=4&micro_batches=8&split=balanced&batch=96&overhead=2&tensor=2&all_reduce=0.1"
+    visit = opened(server.url + link, viewport={"width": 360, "height": 740}, color_scheme=scheme).ready()
+    page = opened_sources(visit)
+    page.click("#trade-tensor")
+    visit.until("document.querySelectorAll('#tensor-trade tbody tr').length > 1")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360
+    assert page.locator("#placement [data-stage]").count() == 8

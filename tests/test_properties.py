@@ -209,9 +209,11 @@ def test_more_latency_never_shortens(scenario, more):
 
 @given(scenarios(STEADY), st.data())
 def test_a_slower_stage_never_shortens(scenario, data):
-    stages = arrange(scenario).stages
-    times = [factor * Fraction(1 if scenario.stage_times else share(scenario)) for factor in scenario.factors(stages)]
-    level = replace(scenario, slow_factor=1, stage_times=times)
+    scenario = replace(scenario, all_reduce=0, all_reduce_latency=0)  # what is reduced is no multiple of the factor
+    stages, given = arrange(scenario).stages, scenario.stage_times or scenario.split != "none"
+    times = [factor * Fraction(1 if given else share(scenario)) for factor in scenario.factors(stages)]
+    assume(all(times))  # a stage without layers has no time to be typed
+    level = replace(scenario, slow_factor=1, split="none", stage_times=times)
     assert makespan(level) == makespan(scenario)
     times[data.draw(st.integers(0, stages - 1))] *= data.draw(st.sampled_from([Fraction(11, 10), 3]))
     assert makespan(replace(level, stage_times=times)) >= makespan(scenario)
@@ -241,7 +243,8 @@ def test_a_longer_update_never_shortens(scenario, more):
 
 @given(scenarios(tuple(name for name in STEADY if name not in (*GROUPED, "order"))))
 def test_one_more_micro_batch_never_shortens(scenario):
-    """Two more, where they must be even."""
+    """Two more, where they must be even; of one size, since more of a constant batch are smaller."""
+    scenario = replace(scenario, batch=None)
     more = scenario.micro_batches + 1
     try:
         longer = replace(scenario, micro_batches=more)
@@ -254,7 +257,7 @@ def test_one_more_micro_batch_never_shortens(scenario):
 
 @given(scenarios(GROUPED))
 def test_one_more_group_never_shortens(scenario):
-    whole = replace(scenario, micro_batches=2 * scenario.devices, group=None)
+    whole = replace(scenario, micro_batches=2 * scenario.devices, group=None, batch=None)
     assert makespan(replace(whole, micro_batches=3 * scenario.devices)) >= makespan(whole)
 
 
@@ -349,6 +352,7 @@ def test_peak_activations_equal_a_direct_count(scenario):
     """Held from the start of F to the end of the B or W that consumes it; counted at every start of a forward."""
     result = run(scenario)
     timeline = result.timeline
+    assume(all(timeline.costs.durations["F"]))  # on a stage without layers no moment lies between start and end
     for device, row in enumerate(timeline.schedule.rows):
         place = {op: i for i, cell in enumerate(row) for op in cell.ops}
         held = [

@@ -282,6 +282,7 @@ def test_the_table_lists_operations_up_to_its_limit_and_says_what_it_leaves_out(
 
 def test_settings_a_schedule_does_not_use_are_named():
     special = {"chunks", "group", "memory_limit", "overlap", "tokens", "order", "times_of"}
+    special |= {"layers", "embedding", "head", "layout", "overhead", "per_sample"}  # no split, no constant batch
     assert set(ask()["unused"]) == special | {"input_grad", "weight_grad", "recompute", "update"}
     assert set(ask(settings={"schedule": "gpipe"})["unused"]) == special
     assert set(ask(settings={"schedule": "interleaved_1f1b"})["unused"]) == special - {"chunks", "group", "times_of"}
@@ -292,3 +293,29 @@ def test_settings_said_to_be_unused_change_nothing(scenario):
     for field in ask(settings=scenario.changed())["unused"]:
         value = {"times_of": "stage", "recompute": "late", "order": "0F0"}.get(field, 7)
         assert run(replace(scenario, **{field: value})).metrics == run(scenario).metrics
+
+
+def test_tables_of_what_would_be_mark_the_least_and_carry_the_settings():
+    answer = ask("trade", {"schedule": "1f1b", "devices": 4, "batch": 16, "overhead": 1}, of="batch")
+    assert [row["cells"][:2] for row in answer["rows"]] == [
+        ["1", "16"],
+        ["2", "8"],
+        ["4", "4"],
+        ["8", "2"],
+        ["16", "1"],
+    ]
+    assert [row["settings"] for row in answer["rows"]][:3] == [{"micro_batches": 1}, {"micro_batches": 2}, None]
+    assert [row["best"] for row in answer["rows"]] == [False, False, False, True, False]
+    answer = ask("trade", {"schedule": "1f1b", "devices": 4}, of="tensor")
+    assert [row["cells"][0] for row in answer["rows"]] == ["1 × 4", "2 × 2", "4 × 1"]
+    assert answer["text"].startswith("All-reduces take no time here")
+    assert "not known" in ask("trade", {"stage_times": "1 2 3"}, of="tensor")["text"]
+
+
+def test_a_split_comes_with_its_strip_and_a_batch_with_its_best_m():
+    assert (ask()["placement"], ask()["batch"]) == (None, None)
+    answer = ask(settings={"split": "even", "batch": 48, "overhead": 4})
+    assert answer["placement"]["svg"].count("data-stage") == 3
+    assert len(answer["placement"]["lines"]) == 3
+    assert answer["batch"]["use"] is None  # M* = sqrt(2 * 48 / 4), about 4.9; 4 divides 48 and is in use
+    assert ask(settings={"batch": 48, "overhead": 1})["batch"]["use"]["settings"] == {"micro_batches": "8"}

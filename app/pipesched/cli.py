@@ -13,7 +13,7 @@ from shutil import get_terminal_size
 from textwrap import fill
 from typing import Any, NoReturn
 
-from pipesched import report, text
+from pipesched import placement, report, text
 from pipesched.model import DeadlockError, Message, ScenarioError
 from pipesched.notation import write_csv
 from pipesched.presets import PRESETS
@@ -167,4 +167,7 @@ def _text(result: Result, language: str) -> str:
     table = "".join(f"{label:{width}}{value}\n" for label, (_, value) in zip(labels, rows, strict=True))
     said = [report.durations(result, language), *report.theory(result, language)]
     said += [sentence(note.message, language) for note in result.notes if not note.settings]
+    said += report.batch(result, language)[0]
+    if result.scenario.split != "none":
+        said.append(sentence(placement.summary(result), language))
     return f"{chart}\n{table}\n" + "".join(fill(line, 100) + "\n" for line in said)

@@ -51,6 +51,9 @@ def notes(scenario: Scenario, timeline: Timeline, metrics: Metrics) -> list[Note
         found.append(Note(Message("notation.left_out", {"n": left_out})))
     if name in WITH_NOTE:
         found.append(Note(Message(f"schedule.{name}.note", {"n": scenario.micro_batches})))
+    if scenario.batch and name != "order" and scenario.batch % scenario.micro_batches:
+        values = {"batch": scenario.batch, "n": scenario.micro_batches, "samples": scenario.size()[0]}
+        found.append(Note(Message("note.batch", values)))
     if scenario.recompute != "none" and REGISTRY[name].family != "inference":
         found.append(Note(Message("note.recompute")))
     return found

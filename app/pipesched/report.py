@@ -1,10 +1,14 @@
 """A Result and a language go in, sentences come out: what page and command line both say about it."""
 
+from dataclasses import replace
 from fractions import Fraction
 
+from pipesched.batch import Optimum, optimum
 from pipesched.bounds import Theory
 from pipesched.model import Message
 from pipesched.run import Result
+from pipesched.scenario import SETTINGS, Scenario
+from pipesched.schedules import REGISTRY
 from pipesched.words import number, percent, sentence
 
 
@@ -42,17 +46,70 @@ def source(result: Result, language: str) -> str:
 def durations(result: Result, language: str) -> str:
     """Say how long the operations of a plain stage take, each one, so that a picture can be made again."""
     scenario, schedule = result.scenario, result.timeline.schedule
-    share = scenario.share(schedule.stages, schedule.devices)
-    f, i, w = (time * share for time in (scenario.forward, scenario.input_grad, scenario.weight_grad))
+    share = scenario.share(schedule.stages, schedule.devices) / scenario.tensor
+    unit, talk = share * scenario.size()[1], share * scenario.tensor * scenario.reductions()
+    f, i, w = scenario.forward * unit + talk, scenario.input_grad * unit + talk, scenario.weight_grad * unit
     kinds = {op.kind for op in result.timeline.position}
     parts: list[tuple[str, int | Fraction]] = [("f", f)]
     if kinds - {"F"}:
         parts += [("i", i), ("w", w), ("b = i + w", i + w)]
     if any(len(cell.ops) > 1 for row in schedule.rows for cell in row[: 4 * schedule.devices]):
-        parts.append(("F&B", f + i + w if scenario.overlap is None else scenario.overlap * share))
+        parts.append(("F&B", (f + i + w) * scenario.overlap_share()))
     if "U" in kinds:
         parts.append(("u", scenario.update * share))
     parts.append(("c", scenario.comm))
     text = ", ".join(f"{name} = {number(value, language)}" for name, value in parts)
     uneven = len(set(scenario.factors(schedule.stages))) > 1
-    return sentence(Message("durations.uneven" if uneven else "durations", {"what": text}), language)
+    key = "durations.layer" if scenario.split != "none" else "durations.uneven" if uneven else "durations"
+    return sentence(Message(key, {"what": text}), language)
+
+
+def unused(scenario: Scenario, language: str) -> dict[str, str]:
+    """Say of each setting that changes nothing at the moment, why it does not."""
+    title = Message(f"schedule.{scenario.schedule}")
+    reasons = {name: Message("unused", {"schedule": title}) for name in sorted(REGISTRY[scenario.schedule].unused)}
+    if scenario.split == "none":
+        idle = dict.fromkeys(("layers", "embedding", "head", "layout"), "unused.split")
+    else:
+        idle = {"times_of": "unused.layer_times"} | ({} if scenario.split == "hand" else {"layout": "unused.hand"})
+    if scenario.batch is None:
+        idle |= dict.fromkeys(("overhead", "per_sample"), "unused.batch")
+    said = {name: Message(key) for name, key in idle.items()} | reasons
+    return {name: sentence(message, language) for name, message in said.items()}
+
+
+def batch(result: Result, language: str) -> tuple[list[str], int | None]:
+    """Say what a constant batch means and which M is best, and name that M where it is another one than now."""
+    scenario = result.scenario
+    samples, size = scenario.size()
+    if scenario.batch is None or scenario.schedule == "order":
+        return [], None
+    values = {"batch": scenario.batch, "n": scenario.micro_batches, "samples": samples, "size": size}
+    best = None if result.theory.textbook else _best(result)
+    said = [Message("batch.why", values)]
+    if result.theory.textbook:
+        said.append(Message("batch.other"))
+    elif best is None:
+        said.append(Message("batch.one_way"))
+    else:
+        found = {"star": best.star, "least": best.least, "whole": best.whole, "divisor": best.divisor}
+        said.append(Message("batch.optimum", found))
+    other = best.divisor if best and best.divisor != scenario.micro_batches else None
+    return [sentence(message, language) for message in said], other
+
+
+def _best(result: Result) -> Optimum | None:
+    """Return the optimum of a plain pipe: its step is affine in a micro-batch's size, so two steps give a and c."""
+    scenario, schedule = result.scenario, result.timeline.schedule
+    if scenario.batch is None or scenario.batch < 2:
+        return None
+    kinds = "F" if all(op.kind == "F" for op in result.timeline.position) else "FB"
+
+    def step(micro_batches: int) -> Fraction:
+        costs = replace(scenario, micro_batches=micro_batches).costs(schedule.stages, schedule.devices)
+        return Fraction(sum(costs.durations[kind][0] for kind in kinds), costs.ticks_per_unit)
+
+    whole, half = step(1), step(2)
+    per_sample = 2 * (whole - half) / scenario.batch
+    overhead = whole - per_sample * scenario.batch
+    return optimum(schedule.devices, scenario.batch, overhead, per_sample, int(SETTINGS["micro_batches"].high))

@@ -5,12 +5,14 @@ and (with dashes) command-line option. Its limits stand beside each field, once,
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from fractions import Fraction
 from typing import Any, Literal, NamedTuple, Self, TypeAlias
 
+from pipesched.layers import Part, balanced, check, even, parse
 from pipesched.model import Costs, ScenarioError
+from pipesched.tensor import all_reduce_time
 
 Number: TypeAlias = int | Fraction
 """An exact rational; whole ones are kept as int."""
@@ -80,6 +82,27 @@ class Scenario:
         Latency of a hop between two devices.
     send
         ``free``: a hop occupies neither device; ``blocking``: it holds up the sender.
+    split
+        ``none``; or how the layers of the model make the stages: ``even``, ``balanced`` (the largest stage as small as
+        can be) or by ``hand``. The durations are then those of one layer, and a stage takes as many of them as it has.
+    layers
+        L, transformer layers, 1 to 1024.
+    embedding, head
+        How many layers' time the embedding, on the first stage, and the head with the loss, on the last one, take.
+    layout
+        The split by hand: layer counts or Megatron-LM's layout (``pipesched.layers.parse``).
+    batch
+        B, samples that the M micro-batches share, B/M each; the durations are then those of one sample and are taken
+        ``overhead + per_sample * B/M`` times. None: a micro-batch has the same size however many there are. In
+        ``decode`` the streams, in ``terapipe`` the tokens that are shared out.
+    overhead, per_sample
+        a and c of the time of a micro-batch of b samples, t(b) = a + c b, in the durations given.
+    tensor
+        t, how many devices share each stage; its work takes 1/t of the time and its all-reduces come on top.
+    all_reduce, all_reduce_latency
+        Time that one layer's activation (b s h elements) takes over a link between those t devices, of one sample where
+        there is a ``batch``, and the latency of a step of the ring (``pipesched.tensor``). Two all-reduces per layer
+        forward, two backward; where layers are not split, the plain durations are those of one layer.
     order
         The order of the schedule ``order``, in the notation of ``pipesched.notation``.
 
@@ -117,6 +140,17 @@ class Scenario:
     stage_times: tuple[Number, ...] | None = _setting(None, "numbers", SHORTEST, LONGEST, optional=True)
     comm: Number = _setting(0, "number", 0, LONGEST)
     send: str = _choice("free", "blocking")
+    split: str = _choice("none", "even", "balanced", "hand")
+    layers: int = _setting(24, "whole", 1, 1024)
+    embedding: Number = _setting(0, "number", 0, 1024)
+    head: Number = _setting(0, "number", 0, 1024)
+    layout: str | None = _setting(None, "text", 0, 4096, optional=True)
+    batch: int | None = _setting(None, "whole", 1, LONGEST, optional=True)
+    overhead: Number = _setting(0, "number", 0, LONGEST)
+    per_sample: Number = _setting(1, "number", SHORTEST, LONGEST)
+    tensor: int = _setting(1, "whole", 1, 64)
+    all_reduce: Number = _setting(0, "number", 0, LONGEST)
+    all_reduce_latency: Number = _setting(0, "number", 0, LONGEST)
     order: str | None = _setting(None, "text", 0, 1_000_000, optional=True)
 
     def __post_init__(self) -> None:
@@ -127,32 +161,109 @@ class Scenario:
         return f"Scenario({', '.join(f'{name}={value!r}' for name, value in self.changed().items())})"
 
     def factors(self, stages: int) -> tuple[Number, ...]:
-        """Return how many times longer each of ``stages`` takes than the plain durations.
+        """Return how many times longer each of ``stages`` takes than the plain durations: of a layer, if split.
 
         Raises
         ------
         ScenarioError
-            If ``stage_times`` has another length, or ``slow_stage`` is not there.
+            If ``stage_times`` has another length or layers are split too, ``slow_stage`` is not there, or the layers
+            do not make ``stages``.
+        """
+        slowness = self.slowness(stages)
+        if parts := self.parts(stages):
+            weights = [part.weight(self.embedding, self.head) for part in parts]
+        else:
+            weights = list(self.stage_times or [1] * stages)
+        return tuple(weight * slow for weight, slow in zip(weights, slowness, strict=True))
+
+    def slowness(self, stages: int) -> list[Number]:
+        """Return ``slow_factor`` for the slow one of ``stages``, 1 for the others.
+
+        Raises
+        ------
+        ScenarioError
+            If ``slow_stage`` is not there, or ``stage_times`` has another length.
         """
         if self.slow_stage is not None and self.slow_stage > stages:
             limits = {"low": 1, "high": stages, "given": self.slow_stage}
             raise ScenarioError("slow_stage", "error.whole", limits, [{"slow_stage": ""}])
         if self.stage_times is not None and len(self.stage_times) != stages:
-            given, chunks = len(self.stage_times), max(1, stages // self.devices)
+            given = len(self.stage_times)
             fitted = (*self.stage_times, *[1] * stages)[:stages]
-            repairs = [{"stage_times": _list_text(fitted)}]
-            if given % chunks == 0 and given // chunks <= SETTINGS["devices"].high and self.schedule != "order":
-                repairs.insert(0, {"devices": str(given // chunks)})
+            repairs = [*self._devices_for(given, stages), {"stage_times": _list_text(fitted)}]
             raise ScenarioError("stage_times", "error.stage_times", {"n": given, "stages": stages}, repairs)
-        factors: list[Number] = list(self.stage_times or [1] * stages)
         slow = (self.slow_stage or (stages + 1) // 2) - 1
-        factors[slow] *= self.slow_factor
-        return tuple(factors)
+        return [self.slow_factor if stage == slow else 1 for stage in range(stages)]
+
+    def _devices_for(self, given: int, stages: int) -> list[dict[str, str]]:
+        """Return the repair that makes ``given`` stages of ``stages``, if some number of devices does."""
+        chunks = max(1, stages // self.devices)
+        fits = given % chunks == 0 and 1 <= given // chunks <= SETTINGS["devices"].high and self.schedule != "order"
+        return [{"devices": str(given // chunks)}] if fits else []
+
+    def parts(self, stages: int) -> tuple[Part, ...] | None:
+        """Return what each of ``stages`` holds, None where layers are not split.
+
+        Raises
+        ------
+        ScenarioError
+            If ``stage_times`` are given as well, or the ``layout`` loses or doubles layers, makes another number of
+            stages, is not there or cannot be read.
+        """
+        if self.split == "none":
+            return None
+        if self.stage_times is not None:
+            raise ScenarioError("split", "error.split_and_times", {}, [{"split": "none"}, {"stage_times": ""}])
+        if self.split == "balanced":
+            return balanced(self.layers, stages, self.embedding, self.head)
+        evenly = even(self.layers, stages)
+        if self.split == "even":
+            return evenly
+        instead = {"layout": _list_text(tuple(part.layers for part in evenly))}
+        if self.layout is None:
+            raise ScenarioError("layout", "error.layout.none", {"stages": stages}, [instead])
+        try:
+            parts = parse(self.layout)
+        except ScenarioError as error:
+            raise ScenarioError("layout", error.message.key, error.message.params, [instead]) from error
+        if fault := check(parts, self.layers, stages):
+            found = sum(part.layers for part in parts)
+            known = [{"layers": str(found)}] if 1 <= found <= SETTINGS["layers"].high and found != self.layers else []
+            right = self._devices_for(len(parts), stages) if len(parts) != stages else known
+            raise ScenarioError("layout", fault.message.key, fault.message.params, [*right, instead])
+        return parts
+
+    def size(self) -> tuple[Number, Number]:
+        """Return b, the samples of a micro-batch, and t(b), how many times the plain durations it takes; 1, 1 if off.
+
+        Raises
+        ------
+        ScenarioError
+            If there are more micro-batches than samples.
+        """
+        if self.batch is None or self.schedule == "order":
+            return 1, 1
+        if self.batch < self.micro_batches:
+            counts = {"n": self.batch, "given": self.micro_batches}
+            repairs = [{"micro_batches": str(self.batch)}, {"batch": str(self.micro_batches)}]
+            raise ScenarioError("batch", "error.batch", counts, repairs)
+        samples = Fraction(self.batch, self.micro_batches)
+        return samples, self.overhead + self.per_sample * samples
 
     def share(self, stages: int, devices: int) -> Fraction:
-        """Return which part of the durations falls to one of ``stages``: 1/v of a device's, all of a stage's."""
-        of_device = self.times_of == "device" and not self.stage_times and stages > devices
-        return Fraction(devices, stages) if of_device else Fraction(1)
+        """Return which part of the durations falls to one of ``stages``: 1/v of a device's, else all."""
+        of_device = self.times_of == "device" and not self.stage_times and self.split == "none"
+        return Fraction(devices, stages) if of_device and stages > devices else Fraction(1)
+
+    def overlap_share(self) -> Fraction:
+        """Return how long an overlapped pair takes, as a share of its two operations one after the other."""
+        together = self.forward + self.input_grad + self.weight_grad
+        return Fraction(1) if self.overlap is None else Fraction(self.overlap, together)
+
+    def reductions(self) -> Fraction:
+        """Return how long the all-reduces of one layer and one direction take: two of them (``pipesched.tensor``)."""
+        samples, _ = self.size()
+        return 2 * all_reduce_time(self.tensor, self.all_reduce * samples, self.all_reduce_latency)
 
     def costs(self, stages: int, devices: int) -> Costs:
         """Return the exact costs that these settings mean for ``stages`` spread over ``devices``.
@@ -160,19 +271,22 @@ class Scenario:
         Raises
         ------
         ScenarioError
-            As ``factors``.
+            As ``factors`` and ``size``.
         """
-        share = self.share(stages, devices)
-        factors = [factor * share for factor in self.factors(stages)]
-        together = self.forward + self.input_grad + self.weight_grad
+        share, (_, size) = self.share(stages, devices), self.size()
+        factors = [Fraction(factor * share, self.tensor) for factor in self.factors(stages)]
+        blocks: Sequence[Number] = [factor * self.tensor for factor in factors]
+        if parts := self.parts(stages):
+            blocks = [part.blocks * slow for part, slow in zip(parts, self.slowness(stages), strict=True)]
+        talk = [block * self.reductions() for block in blocks]
         return Costs.exact(
-            [self.forward * factor for factor in factors],
-            [self.input_grad * factor for factor in factors],
-            [self.weight_grad * factor for factor in factors],
+            [self.forward * size * factor + more for factor, more in zip(factors, talk, strict=True)],
+            [self.input_grad * size * factor + more for factor, more in zip(factors, talk, strict=True)],
+            [self.weight_grad * size * factor for factor in factors],
             self.comm,
             update=[self.update * factor for factor in factors],
             recompute_late=self.recompute == "late",
-            overlap=1 if self.overlap is None else Fraction(self.overlap, together),
+            overlap=self.overlap_share(),
             blocks=self.send == "blocking",
         )
 

@@ -15,6 +15,7 @@ do           with                                       answers
 ``why``      settings                                   what the bubble is made of, where the bottleneck moves
 ``what_if``  settings                                   which stage gains most by being faster, in a sentence
 ``path``     settings                                   the critical path as [device, start, end]
+``trade``    settings, of (``batch`` or ``tensor``)     rows: the same work with another M, or other degrees t
 ===========  =========================================  ========================================================
 """
 
@@ -27,7 +28,7 @@ from itertools import islice
 from math import floor
 from typing import Any
 
-from pipesched import report, views, why
+from pipesched import placement, report, trade, views, why
 from pipesched.explain import block, moment, name, standing, why_idle
 from pipesched.metrics import Metrics
 from pipesched.model import Cell, Gap, Message, ScenarioError
@@ -71,19 +72,28 @@ def _run(result: Result, asked: Mapping[str, Any], say: Say) -> Answer:
         "kinds": sorted({op.kind for op in result.timeline.position}),
         "events": max(map(len, result.timeline.starts), default=0),
         "limits": _limits(result, say),
-        "unused": {field: say("unused", schedule=say(f"schedule.{scenario.schedule}")) for field in _unused(scenario)},
+        "unused": report.unused(scenario, language),
+        "placement": _placement(result, asked, say),
         "about": _about(scenario, say),
         "durations": report.durations(result, language),
         "deadlock": result.deadlock and sentence(result.deadlock.message, language),
     }
     if result.deadlock:  # what did not end has no numbers
         nothing = [{"name": item.name, "value": None, "text": "–"} for item in fields(Metrics)]
-        return drawn | {"numbers": nothing, "devices": [], "formula": None, "notes": [], "summary": drawn["deadlock"]}
+        return drawn | {
+            "numbers": nothing,
+            "devices": [],
+            "formula": None,
+            "batch": None,
+            "notes": [],
+            "summary": drawn["deadlock"],
+        }
     metrics = result.metrics
     return drawn | {
         "numbers": _numbers(metrics, language),
         "devices": _devices(result, language),
         "formula": _formula(result, say, language),
+        "batch": _batch(result, say, language),
         "notes": [{"text": sentence(note.message, language), "settings": note.settings} for note in result.notes],
         "summary": _summary(result, say),
     }
@@ -153,7 +163,8 @@ def _limits(result: Result, say: Say) -> list[str]:
     decoding = scenario.schedule == "decode"
     keys = ["forward_only" if all(op.kind == "F" for op in result.timeline.position) else "training"]
     keys += ["no_transfers" if not scenario.comm else "blocking" if scenario.send == "blocking" else "latency"]
-    keys += ["constant_size"] if decoding else ["constant_size", "independent"]
+    size = "constant_batch" if scenario.batch and scenario.schedule != "order" else "constant_size"
+    keys += [size] if decoding else [size, "independent"]
     return [say(f"limits.{key}") for key in keys]
 
 
@@ -175,8 +186,51 @@ NEEDY = frozenset(name for name in REGISTRY if f"schedule.{name}.needs" in catal
 """Schedules that do not take any K and M."""
 
 
-def _unused(scenario: Scenario) -> list[str]:
-    return sorted(REGISTRY[scenario.schedule].unused)
+def _placement(result: Result, asked: Mapping[str, Any], say: Say) -> Answer | None:
+    """Return the strip of who holds which layers, None where layers are not split."""
+    found = placement.boxes(result)
+    if not found:
+        return None
+    how: dict[str, Any] = {"width": asked["width"], "theme": asked["theme"], "language": asked["lang"]}
+    return {
+        "svg": placement.draw(result, **how),
+        "text": sentence(placement.summary(result), asked["lang"]),
+        "lines": [sentence(placement.say(box), asked["lang"]) for box in found],
+    }
+
+
+def _batch(result: Result, say: Say, language: str) -> Answer | None:
+    """Return what a constant batch means here, and the button that takes the best M; None without one."""
+    lines, best = report.batch(result, language)
+    if not lines:
+        return None
+    use = best and {"text": say("batch.use", n=best), "settings": {"micro_batches": str(best)}}
+    return {"lines": lines, "use": use or None}
+
+
+def _trade(result: Result, asked: Mapping[str, Any], say: Say) -> Answer:
+    """Simulate what would be with another M of the same batch, or with other devices per stage."""
+    scenario, language = result.scenario, asked["lang"]
+    try:
+        rows = list(trade.batches(scenario) if asked["of"] == "batch" else trade.tensors(scenario))
+    except ScenarioError as error:
+        return {"rows": [], "text": sentence(error.message, language)}
+    least = min((row.makespan for row in rows if row.makespan is not None), default=None)
+    shown: list[Answer] = []
+    for row in rows:
+        if asked["of"] == "tensor":
+            cells = [f"{row.count} × {scenario.devices * scenario.tensor // row.count}"]
+        else:
+            cells = [number(row.count, language), number(Fraction(scenario.batch or 0, row.count), language)]
+        if row.problem or row.makespan is None or row.bubble is None or row.communication is None:
+            problem = row.problem and sentence(row.problem, language)
+            shown.append({"cells": cells, "problem": problem, "settings": None, "best": False})
+            continue
+        cells += [number(row.makespan, language, 3), percent(row.bubble, language)]
+        cells += [percent(row.communication, language)] if asked["of"] == "tensor" else []
+        shown.append({"cells": cells, "settings": row.settings or None, "best": row.makespan == least})
+    free = asked["of"] == "tensor" and not scenario.all_reduce and not scenario.all_reduce_latency
+    return {"rows": shown, "text": say("trade.free") if free else ""}
 
 
 def _moment(result: Result, asked: Mapping[str, Any], say: Say) -> Answer:
@@ -299,4 +353,5 @@ ANSWERS: dict[str, Callable[[Result, Mapping[str, Any], Say], Answer]] = {
     "why": why.bubble,
     "what_if": why.what_if,
     "path": why.path,
+    "trade": _trade,
 }

@@ -1,9 +1,9 @@
 """A Message and a language go in, a sentence comes out. All words of page, command line and Python are in locales/.
 
 A catalogue maps keys to text with ``{placeholders}``, or to the plural forms of one (CLDR categories, chosen by the
-parameter ``n``). Parameters called ``device``, ``home`` (a device too), ``stage``, ``micro_batch``, ``token`` or
-``stream`` count from 0;
-people count from 1, and the one is added here and nowhere else. The page reads the same catalogues in words.js.
+parameter ``n``). Parameters called ``device``, ``home`` (a device too), ``stage``, ``micro_batch``, ``token``,
+``stream`` or ``place`` (in a text) count from 0; people count from 1, and the one is added here and nowhere else. The
+page reads the same catalogues in words.js.
 """
 
 import json
@@ -19,7 +19,7 @@ from pipesched.model import Message
 
 LOCALES = Path(__file__).parent / "locales"
 LANGUAGES = tuple(sorted(path.stem for path in LOCALES.glob("*.json")))
-COUNTED = {"device", "home", "stage", "micro_batch", "token", "stream"}
+COUNTED = {"device", "home", "stage", "micro_batch", "token", "stream", "place"}
 
 
 @cache

@@ -176,6 +176,7 @@ export class Form {
         note.append(" ", button);
       }
       control.append(note);
+      field.disabled = false; // what is wrong can be put right, whatever the settings before made of it
       control.closest("details")?.setAttribute("open", "");
       field.setAttribute("aria-invalid", "true");
       field.setAttribute("aria-describedby", note.id);

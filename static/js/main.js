@@ -6,6 +6,7 @@ import { Chart } from "./chart.js";
 import { Curves } from "./curves.js";
 import { Form } from "./form.js";
 import { Simulator } from "./simulator.js";
+import { Sources } from "./sources.js";
 import { Steps } from "./steps.js";
 import { Why } from "./why.js";
 import { current, preferred, say, speak } from "./words.js";
@@ -49,6 +50,7 @@ const curves = new Curves(/** @type {HTMLDetailsElement} */ (part("curves")), {
   width: () => Math.max(300, Math.min(760, part("curves").clientWidth)),
   changed: keepCurves,
 });
+const sources = new Sources(document, { ask, use });
 const simulator = new Simulator({ progress, ready, failed });
 const why = new Why({ ask, chart, on: query.get("path") === "1", toggled: keepPath });
 
@@ -80,6 +82,12 @@ async function simulate(settings, address) {
     else history.replaceState(null, "", there);
   }
   settled = address === "push";
+}
+
+/** Change these settings, as a button offers. @param {import("./form.js").Settings} settings */
+function use(settings) {
+  form.fill(Object.fromEntries(Object.entries(settings).map(([name, value]) => [name, value ?? ""])));
+  simulate(form.settings, "push");
 }
 
 /** Draw the same scenario for another width, language or theme; what a person is about to change goes first. */
@@ -141,6 +149,7 @@ function show(answer) {
   const { idea, needs, also, source } = answer.about;
   part("about").replaceChildren(...[idea, needs, also].filter(Boolean).map((text) => element("span", text)), element("cite", source));
   form.disable(answer.unused);
+  sources.show(answer);
   clearTimeout(quiet);
   quiet = setTimeout(() => (part("summary").textContent = answer.summary), QUIET);
   if (/** @type {HTMLDetailsElement} */ (part("table")).open) table();
@@ -201,10 +210,7 @@ function notes(list) {
     ...list.map(({ text, settings }) => {
       if (!settings) return item(text);
       const button = Object.assign(document.createElement("button"), { type: "button", textContent: text });
-      button.addEventListener("click", () => {
-        form.fill(settings);
-        simulate(form.settings, "push");
-      });
+      button.addEventListener("click", () => use(settings));
       const entry = document.createElement("li");
       entry.append(button);
       return entry;

@@ -12,7 +12,7 @@ EXAMPLE = "0F0 0F1 0B0 0B1\n1F0 1B0 1F1 1B1"
     family="own",
     source="torch.distributed.pipelining, the CSV and text form of its orders",
     uses=("order", "times_of", "overlap"),
-    ignores=("devices", "micro_batches"),
+    ignores=("devices", "micro_batches", "batch", "overhead", "per_sample"),
     synonyms=("custom", "own", "paste", "CSV"),
 )
 def order(scenario: Scenario) -> Schedule:

@@ -121,7 +121,8 @@ class _Greedy:
         gradient = 0
         for device in reversed(self.devices):
             f, gap = device.times["F"], max(0, gradient - device.free)
-            in_time = -(-gap // f) if overrun else gap // f
+            step = max(f, 1)  # a stage without layers takes no time
+            in_time = -(-gap // step) if overrun else gap // step
             in_memory = (self.limit - device.held) // self.change["F"]
             ahead.insert(0, min(in_time, in_memory, self.count - 1))
             gradient = max(gradient, device.free + ahead[0] * f) + device.times["I"] + self.latency
