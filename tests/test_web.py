@@ -8,6 +8,7 @@ from hypothesis import given
 
 from pipesched import Scenario, run
 from pipesched.metrics import Metrics
+from pipesched.schedules import BYTES
 from pipesched.web import handle
 from pipesched.words import LANGUAGES
 from scenarios import scenarios
@@ -282,7 +283,7 @@ def test_the_table_lists_operations_up_to_its_limit_and_says_what_it_leaves_out(
 
 def test_settings_a_schedule_does_not_use_are_named():
     special = {"chunks", "group", "memory_limit", "overlap", "tokens", "order", "times_of"}
-    assert set(ask()["unused"]) == special | {"input_grad", "weight_grad", "recompute", "update"}
+    assert set(ask()["unused"]) == special | {"input_grad", "weight_grad", "recompute", "update"} | BYTES
     assert set(ask(settings={"schedule": "gpipe"})["unused"]) == special
     assert set(ask(settings={"schedule": "interleaved_1f1b"})["unused"]) == special - {"chunks", "group", "times_of"}
 
@@ -290,5 +291,5 @@ def test_settings_a_schedule_does_not_use_are_named():
 @given(scenarios())
 def test_settings_said_to_be_unused_change_nothing(scenario):
     for field in ask(settings=scenario.changed())["unused"]:
-        value = {"times_of": "stage", "recompute": "late", "order": "0F0"}.get(field, 7)
+        value = {"times_of": "stage", "recompute": "late", "order": "0F0", "precision": "32"}.get(field, 7)
         assert run(replace(scenario, **{field: value})).metrics == run(scenario).metrics

@@ -56,3 +56,30 @@ def durations(result: Result, language: str) -> str:
     text = ", ".join(f"{name} = {number(value, language)}" for name, value in parts)
     uneven = len(set(scenario.factors(schedule.stages))) > 1
     return sentence(Message("durations.uneven" if uneven else "durations", {"what": text}), language)
+
+
+def decoding(result: Result, language: str) -> str:
+    """Say why one stream cannot keep the pipe busy, how many can, and what these do; empty where nothing is decoded.
+
+    The token after this one is there once it has gone through all stages and back, ``sum f + K c`` later, and meanwhile
+    the slowest stage has time for that over ``max f`` streams (schedules.decode; the closed form in bounds.py).
+    """
+    timeline, metrics = result.timeline, result.metrics
+    schedule, forward = timeline.schedule, timeline.costs.durations["F"]
+    if not schedule.streams:
+        return ""
+    hops = schedule.devices if schedule.devices > 1 else 0
+    loop = sum(forward) + hops * timeline.costs.latency
+    tokens = schedule.micro_batches
+    rule = {"K": schedule.devices, "need": -(-loop // max(forward)), "loop": timeline.costs.time(loop)}
+    rate = Fraction(tokens * timeline.costs.ticks_per_unit, timeline.end)
+    numbers = {
+        "streams": Message("count.streams", {"n": schedule.streams}),
+        "busy": percent(1 - metrics.bubble_fraction_of_total, language),
+        "tokens": Message("count.tokens", {"n": tokens}),
+        "makespan": metrics.makespan,
+        "rate": number(rate, language, 3),
+    }
+    key = "rule" if not timeline.costs.blocks or not timeline.costs.latency else "rule_blocking"
+    said = (Message(f"decoding.{key}", rule), Message("decoding.numbers", numbers))
+    return " ".join(sentence(message, language) for message in said)

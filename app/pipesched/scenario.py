@@ -82,6 +82,13 @@ class Scenario:
         ``free``: a hop occupies neither device; ``blocking``: it holds up the sender.
     order
         The order of the schedule ``order``, in the notation of ``pipesched.notation``.
+    hidden_size, sequence_length, heads, layers
+        h, s, a and L of a Transformer, to say in bytes what its activations take (``pipesched.profiles``); None: not
+        said.
+    micro_batch_size
+        b, the sequences in a micro-batch; it matters to the bytes alone.
+    precision
+        Bits of a value that is kept: ``16``, ``32`` or ``8``.
 
     Raises
     ------
@@ -118,6 +125,12 @@ class Scenario:
     comm: Number = _setting(0, "number", 0, LONGEST)
     send: str = _choice("free", "blocking")
     order: str | None = _setting(None, "text", 0, 1_000_000, optional=True)
+    hidden_size: int | None = _setting(None, "whole", 1, 1_000_000, optional=True)
+    sequence_length: int | None = _setting(None, "whole", 1, 10_000_000, optional=True)
+    micro_batch_size: int = _setting(1, "whole", 1, 1_000_000)
+    heads: int | None = _setting(None, "whole", 1, 10_000, optional=True)
+    layers: int | None = _setting(None, "whole", 1, 10_000, optional=True)
+    precision: str = _choice("16", "32", "8")
 
     def __post_init__(self) -> None:
         for name, setting in SETTINGS.items():

@@ -14,10 +14,10 @@ on the root ``data-left``, ``data-plot`` (x of time 0 and width of the makespan)
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from html import escape
-from math import floor, log10
+from math import floor, hypot, log10
 from typing import Literal
 
-from pipesched.explain import name
+from pipesched.explain import Return, name, returns
 from pipesched.ink import PALETTES, PATTERNS, Ink, Palette, Theme, deeper
 from pipesched.model import Message, Op, Timeline
 from pipesched.words import number, sentence
@@ -29,6 +29,7 @@ LETTERS: dict[Letters, dict[str, str]] = {"pytorch": {}, "zero_bubble": {"B": "B
 FONT = "system-ui,-apple-system,'Segoe UI',Roboto,'DejaVu Sans',sans-serif"
 NARROWEST = 5  # user units; below this a block cannot be told from its neighbour
 WIDE = 560  # user units; below this lanes carry short names
+FEW = 96  # operations; in a chart of more, the arrows of a stream would hide the blocks
 COLUMN = 2  # user units; the width of one column of a stacked lane
 
 
@@ -58,7 +59,8 @@ class Pen:
     language: str
     letters: Mapping[str, str]
     is_second: Callable[[Op], bool]
-    """Whether an operation is of a second (fourth, ...) chunk of its device, or of the second direction."""
+    """Whether an operation is of a second (fourth, ...) chunk of its device, of the second direction, or token."""
+    streams: int = 0
 
     def ink(self, op: Op) -> Ink:
         ink = self.palette.kinds[op.kind]
@@ -71,6 +73,13 @@ def layout(timeline: Timeline, width: float, longest_label: int) -> Layout:
     lane = max(14, min(40, 640 / max(1, devices)))
     left, right = 7.5 * longest_label + 14, 84 if timeline.stuck else 14
     return Layout(left, width - left - right, lane, lane - (6 if lane > 20 else 2), 8, max(1, timeline.end))
+
+
+def frame(timeline: Timeline, width: float, language: str) -> tuple[list[str], Layout]:
+    """Return the names of the devices and where things go; whoever draws under the chart asks here, and is aligned."""
+    key = "device" if width >= WIDE else "device.short"
+    labels = [sentence(Message(key, {"device": i}), language) for i in range(timeline.schedule.devices)]
+    return labels, layout(timeline, width, max(map(len, labels), default=0))
 
 
 def draw(
@@ -94,10 +103,9 @@ def draw(
     marks
         Moments to point out under the axis, as (tick, what to call it).
     """
-    key = "device" if width >= WIDE else "device.short"
-    labels = [sentence(Message(key, {"device": i}), language) for i in range(timeline.schedule.devices)]
-    pen = Pen(PALETTES[theme], language, LETTERS[letters], _seconds(timeline))
-    palette, place = pen.palette, layout(timeline, width, max(map(len, labels), default=0))
+    labels, place = frame(timeline, width, language)
+    pen = Pen(PALETTES[theme], language, LETTERS[letters], _seconds(timeline), timeline.schedule.streams)
+    palette = pen.palette
     bottom = place.y(timeline.schedule.devices)
     height = bottom + 26 + 18 * bool(marks)
     title = sentence(
@@ -117,7 +125,7 @@ def draw(
         f'data-end="{timeline.costs.time(timeline.end)}"{density}>',
         f"<title>{escape(title)}</title>",
         _definitions(timeline, pen),
-        _axis(timeline, place, palette, bottom, language),
+        axis(timeline, place, palette, bottom, language),
         _marks(marks, place, palette, bottom + 26, language),
     ]
     for device, label in enumerate(labels):
@@ -126,6 +134,8 @@ def draw(
         if device in timeline.stuck:
             parts.append(_stop(timeline, device, place, palette))
         parts += _stack(timeline, device, place, palette) if dense else _blocks(timeline, device, place, pen)
+    if not dense and len(timeline.position) <= FEW:
+        parts += [_return(one, place, palette) for one in returns(timeline, 0)]
     return "".join(parts) + "</svg>\n"
 
 
@@ -149,6 +159,8 @@ def _definitions(timeline: Timeline, pen: Pen) -> str:
 def _seconds(timeline: Timeline) -> Callable[[Op], bool]:
     """Return the test that Pen asks for."""
     devices, entrance = timeline.schedule.devices, timeline.position.get(Op(0, "F", 0), (0, 0))[0]
+    if streams := timeline.schedule.streams:
+        return lambda op: op.micro_batch // streams % 2 == 1
     if timeline.schedule.stages > devices:
         return lambda op: op.stage // devices % 2 == 1
     others = {op.micro_batch for op, (home, _) in timeline.position.items() if op[:2] == (0, "F") and home != entrance}
@@ -227,7 +239,7 @@ def _blocks(timeline: Timeline, device: int, place: Layout, pen: Pen) -> list[st
                 f'<rect x="{_n(x + 0.5)}" y="{_n(top + 0.5)}" width="{_n(max(0.2, width - 1))}" '
                 f'height="{_n(height - 1)}" rx="2" fill="{_fill(op.kind, ink)}" stroke="{ink.outline}"/>'
             )
-            text = _fitting(pen.letters.get(op.kind, op.kind), str(op.micro_batch + 1), width, height)
+            text = _fitting(*_names(op, pen), width, height)
             if text:
                 parts.append(
                     f'<text x="{_n(x + width / 2)}" y="{_n(top + height / 2)}" dominant-baseline="central" '
@@ -237,9 +249,17 @@ def _blocks(timeline: Timeline, device: int, place: Layout, pen: Pen) -> list[st
     return parts
 
 
-def _fitting(letter: str, digits: str, width: float, height: float) -> str:
-    """Return letter and number, the number alone, or nothing, whichever fits."""
-    for text in (letter + digits, digits):
+def _names(op: Op, pen: Pen) -> tuple[str, str]:
+    """Return a long and a short name of a block: letter and micro-batch, or in decoding stream and token."""
+    if pen.streams:
+        token, stream = divmod(op.micro_batch, pen.streams)
+        return f"{stream + 1}.{token + 1}", str(stream + 1 if pen.streams > 1 else token + 1)
+    return pen.letters.get(op.kind, op.kind) + str(op.micro_batch + 1), str(op.micro_batch + 1)
+
+
+def _fitting(long: str, short: str, width: float, height: float) -> str:
+    """Return the long name, the short one, or nothing, whichever fits."""
+    for text in (long, short):
         if 8 * len(text) + 3 <= width and height >= 9:
             return text
     return ""
@@ -247,6 +267,22 @@ def _fitting(letter: str, digits: str, width: float, height: float) -> str:
 
 def _size(height: float) -> str:
     return f' font-size="{_n(height - 2)}"' if height < 15 else ""
+
+
+def _return(one: Return, place: Layout, palette: Palette) -> str:
+    """Draw the way of a token from the end of the last stage to where the next one of its stream begins."""
+    x, y = place.x(one.end), place.y(one.home) + place.block / 2
+    to_x, to_y = place.x(one.start), place.y(one.device) + place.block / 2
+    along, up = (to_x - x) / hypot(to_x - x, to_y - y), (to_y - y) / hypot(to_x - x, to_y - y)
+    tip = "".join(
+        f"M{_n(to_x)} {_n(to_y)}L{_n(to_x - 9 * along + 4 * side * up)} {_n(to_y - 9 * up - 4 * side * along)}"
+        for side in (1, -1)
+    )
+    line = f'd="M{_n(x)} {_n(y)}L{_n(to_x)} {_n(to_y)}{tip}" fill="none" stroke-linecap="round"'
+    return (
+        f'<path {line} stroke="{palette.page}" stroke-width="5"/><path {line} stroke="{palette.text}" '
+        f'stroke-width="1.75" class="return" data-from="{one.home}" data-to="{one.device}"/>'
+    )
 
 
 def _stack(timeline: Timeline, device: int, place: Layout, palette: Palette) -> list[str]:
@@ -291,7 +327,7 @@ def _bars(floor: list[float], share: list[float], place: Layout, bottom: float) 
     return "".join(path)
 
 
-def _axis(timeline: Timeline, place: Layout, palette: Palette, bottom: float, language: str) -> str:
+def axis(timeline: Timeline, place: Layout, palette: Palette, bottom: float, language: str) -> str:
     """Draw the time axis: round steps, and the makespan where the last of them leaves room for it."""
     length = place.ticks / timeline.costs.ticks_per_unit
     coarsest = length / max(2, place.plot // 64)

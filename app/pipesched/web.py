@@ -10,6 +10,7 @@ do           with                                       answers
 ``explain``  settings, device, time, move               the block or gap at that point, in a sentence
 ``table``    settings, limit                            the intervals as rows of text
 ``order``    settings                                   the order of every device in PyTorch's notation
+``profile``  settings, of, width                        ``queues`` or ``activations`` over time: svg and sentences
 ===========  =========================================  ========================================================
 """
 
@@ -22,10 +23,10 @@ from itertools import islice
 from math import floor
 from typing import Any
 
-from pipesched import report
-from pipesched.explain import block, moment, name, standing, why_idle
+from pipesched import report, strips
+from pipesched.explain import block, moment, name, standing, way_back, why_idle
 from pipesched.metrics import Metrics
-from pipesched.model import Cell, Gap, Message, ScenarioError
+from pipesched.model import Cell, Gap, Message, Op, ScenarioError
 from pipesched.run import Result, read
 from pipesched.scenario import Scenario
 from pipesched.schedules import REGISTRY
@@ -67,6 +68,7 @@ def _run(result: Result, asked: Mapping[str, Any], say: Say) -> Answer:
         "unused": {field: say("unused", schedule=say(f"schedule.{scenario.schedule}")) for field in _unused(scenario)},
         "about": _about(scenario, say),
         "durations": report.durations(result, language),
+        "decoding": "" if result.deadlock else report.decoding(result, language),
         "deadlock": result.deadlock and sentence(result.deadlock.message, language),
     }
     if result.deadlock:  # what did not end has no numbers
@@ -179,6 +181,7 @@ def _moment(result: Result, asked: Mapping[str, Any], say: Say) -> Answer:
     earlier = [column[i - 1] for column in columns if (i := bisect_left(column, tick))]
     later = [column[i] for column in columns if (i := bisect_right(column, tick)) < len(column)]
     return {
+        "streams": timeline.schedule.streams,
         "time": {"value": timeline.costs.time(tick), "text": number(timeline.costs.time(tick), language)},
         "previous": timeline.costs.time(max((tick_ for tick_ in earlier), default=0)),
         "next": timeline.costs.time(min(later, default=timeline.end)),
@@ -220,7 +223,27 @@ def _explain(result: Result, asked: Mapping[str, Any], say: Say) -> Answer:
     if move := asked.get("move", 0):
         start, end, cell, message = _spot(result, device, min(end, timeline.end) if move > 0 else max(0, start - 1))
     text = sentence(message, asked["lang"])
-    return {"device": device, "op": cell and str(cell), "text": text, "start": time(start), "end": time(end)}
+    drawn = {"device": device, "op": cell and str(cell), "text": text, "start": time(start), "end": time(end)}
+    return drawn | {"returns": _returns(result, cell)}
+
+
+def _returns(result: Result, cell: Cell | None) -> list[Answer]:
+    """Return how the token of ``cell`` came back to the first stage, and how it goes there after the last one."""
+    streams, time = result.timeline.schedule.streams, result.timeline.costs.time
+    if not streams or not isinstance(cell, Op):
+        return []
+    ways = [way_back(result.timeline, cell.micro_batch - streams), way_back(result.timeline, cell.micro_batch)]
+    return [
+        {"from": {"device": way.home, "time": time(way.end)}, "to": {"device": way.device, "time": time(way.start)}}
+        for way in ways
+        if way
+    ]
+
+
+def _profile(result: Result, asked: Mapping[str, Any], say: Say) -> Answer:
+    draw = {"queues": strips.queues, "activations": strips.activations}[asked["of"]]
+    drawing = draw(result, width=asked["width"], theme=asked["theme"], language=asked["lang"])
+    return drawing._asdict() | {"of": asked["of"]}
 
 
 def _spot(result: Result, device: int, tick: int) -> tuple[int, int, Cell | None, Message]:
@@ -286,4 +309,5 @@ ANSWERS: dict[str, Callable[[Result, Mapping[str, Any], Say], Answer]] = {
     "explain": _explain,
     "table": _table,
     "order": _order,
+    "profile": _profile,
 }

@@ -4,6 +4,8 @@
 
 import { Chart } from "./chart.js";
 import { Form } from "./form.js";
+import { Profiles } from "./profiles.js";
+import { drawReturns } from "./returns.js";
 import { Simulator } from "./simulator.js";
 import { Steps } from "./steps.js";
 import { current, preferred, say, speak } from "./words.js";
@@ -31,8 +33,12 @@ const form = new Form(/** @type {HTMLFormElement} */ (part("scenario")), { chang
 const chart = new Chart(part("chart"), { pointed, resized: redraw });
 const steps = new Steps(part("steps"), {
   ask: (time) => ask("moment", { time }),
-  moved: (time) => chart.play(time),
+  moved: (time) => {
+    chart.play(time);
+    profiles.play(time);
+  },
 });
+const profiles = new Profiles(document.querySelectorAll("details[data-of]"), part("chart"), (of) => ask("profile", { of, width: chart.width }, shown, of));
 const simulator = new Simulator({ progress, ready, failed });
 
 /** Ask about the scenario on the page. Resolves with null where a newer question of its lane took its place, or Python
@@ -112,6 +118,8 @@ function show(answer) {
   if (answer.formula) formula(answer.formula);
   notes(answer.notes);
   part("durations").textContent = answer.durations;
+  part("decoding").textContent = answer.decoding;
+  part("stream").hidden = !answer.decoding;
   for (const entry of part("legend").querySelectorAll("[data-kind]")) {
     /** @type {HTMLElement} */ (entry).hidden = !answer.kinds.includes(entry.getAttribute("data-kind"));
   }
@@ -124,6 +132,7 @@ function show(answer) {
   clearTimeout(quiet);
   quiet = setTimeout(() => (part("summary").textContent = answer.summary), QUIET);
   if (/** @type {HTMLDetailsElement} */ (part("table")).open) table();
+  profiles.show();
   steps.show(answer.end, answer.events);
 }
 
@@ -197,6 +206,7 @@ async function pointed(device, time, move = 0) {
   const spot = await ask("explain", { device, time, move });
   if (!spot) return;
   chart.select(spot);
+  drawReturns(chart, spot.returns);
   part("spot").textContent = spot.text;
 }
 
