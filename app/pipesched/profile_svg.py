@@ -59,7 +59,8 @@ def _strip(timeline: Timeline, strip: Strip, i: int, place: Layout, palette: Pal
         f'<g class="strip" data-strip="{i}" data-peak="{_value(peak)}" data-peak-at="{time(strip.curve.peak_at)}">'
         f"<title>{escape(strip.sentence)}</title>"
         f'<text x="{place.left - 8:.6g}" y="{base - place.block / 2:.6g}" dominant-baseline="central" '
-        f'text-anchor="end" fill="{palette.text}">{escape(strip.label)}</text>'
+        f'text-anchor="end" font-size="{11 if len(strip.label) < 4 else 12}" fill="{palette.text}">'
+        f"{escape(strip.label)}</text>"
         f'<path d="M{place.left:.6g} {base:.6g}h{place.plot:.6g}" stroke="{palette.gap_line}"/>'
     ]
     if area:

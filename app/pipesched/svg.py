@@ -260,7 +260,7 @@ def _names(op: Op, pen: Pen) -> tuple[str, str]:
 def _fitting(long: str, short: str, width: float, height: float) -> str:
     """Return the long name, the short one, or nothing, whichever fits."""
     for text in (long, short):
-        if 8 * len(text) + 3 <= width and height >= 9:
+        if 8 * len(text) - 4 * text.count(".") + 3 <= width and height >= 9:
             return text
     return ""
 
