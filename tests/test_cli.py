@@ -76,7 +76,7 @@ def test_text_says_which_stage_is_the_largest_and_which_m_is_best(capsys):
 @pytest.mark.parametrize("name", SETTINGS)
 def test_every_setting_is_an_option(capsys, name):
     text = {"schedule": "gpipe", "stage_times": "1;2;1,5", "times_of": "stage", "recompute": "late", "send": "blocking"}
-    text |= {"split": "balanced", "batch": "8"}
+    text |= {"split": "balanced", "batch": "8", "precision": "32"}
     value = {"order": "0F0", **text}.get(name, "2")
     option = "--" + name.replace("_", "-")
     shown = json.loads(output(capsys, f"run {option} {value} --format json"))["scenario"]

@@ -7,13 +7,14 @@ from xml.etree import ElementTree
 
 import pytest
 from hypothesis import assume, given
+from hypothesis import strategies as st
 
-from pipesched import run
+from pipesched import run, strips
 from pipesched.ink import PALETTES, PATTERNS, deeper
 from pipesched.run import read
 from pipesched.schedules import REGISTRY
 from pipesched.words import LANGUAGES
-from scenarios import example, scenarios
+from scenarios import TRAINED, example, scenarios
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -79,6 +80,131 @@ def test_a_chart_stands_alone(schedule, theme, language, width):
     assert len(ids) == len(set(ids))
     assert set(re.findall(r"url\(#([^)]+)\)", text)) <= set(ids)
     assert not re.search(r"\b(nan|inf)\b", text)
+
+
+STRIPS = {"queues": strips.queues, "activations": strips.activations}
+GPT3 = {"hidden_size": 12288, "sequence_length": 2048, "heads": 96, "layers": 96}
+
+
+def strip_root(result, of, width=900, theme="light", language="en"):
+    return ElementTree.fromstring(STRIPS[of](result, width=width, theme=theme, language=language).svg)
+
+
+@given(scenarios(), st.sampled_from([320, 900]), st.sampled_from(LANGUAGES))
+def test_strips_lie_under_the_chart_on_its_time(scenario, width, language):
+    result = run(scenario)
+    chart = ElementTree.fromstring(result.svg(width=width, language=language))
+    for of in STRIPS:
+        strip = strip_root(result, of, width, language=language)
+        for fact in ("data-left", "data-plot", "data-end", "width"):
+            assert strip.get(fact) == chart.get(fact)
+
+
+def outline(root, strip, css="area"):
+    """Read the steps of a strip back from its path, as (x, height), and its height at the peak."""
+    (group,) = (group for group in root.iter(f"{SVG}g") if group.get("data-strip") == str(strip))
+    (path,) = (path.get("d") for path in group.iter(f"{SVG}path") if path.get("class") == css)
+    base = float(re.match(r"M[\d.]+ ([\d.]+)", path)[1])
+    return [(float(x), base - float(y)) for x, y in re.findall(r"H([\d.]+)V([\d.]+)", path)]
+
+
+@given(scenarios(TRAINED))
+def test_a_strip_steps_where_and_as_high_as_what_it_shows(scenario):
+    result = run(scenario)
+    root, curves = strip_root(result, "activations", 8000), result.activation_profiles
+    left, plot = (float(root.get(f"data-{key}")) for key in ("left", "plot"))
+    (limit,) = {float(path.get("data-limit")) for path in root.iter(f"{SVG}path") if path.get("data-limit")} or {0}
+    highest = max(limit, *(curve.peak for curve in curves))
+    full = (max(20, min(44, 400 / len(curves)))) - 4 - 2
+    for device, curve in enumerate(curves):
+        steps = list(zip(curve.ticks, curve.values, strict=True))
+        expected = [
+            (left + plot * float(Fraction(tick, result.timeline.end)), full * value / highest)
+            for tick, value in steps[0 if steps[0][1] else 1 :]
+        ]
+        assert len(steps) < plot / 2
+        for (x, y), (at, high) in zip(outline(root, device), expected, strict=True):
+            assert x == pytest.approx(at, abs=0.1)
+            assert y == pytest.approx(high, abs=0.01)
+
+
+def test_a_strip_with_more_steps_than_columns_shows_the_highest_of_each():
+    """Behind a slow stage the last device keeps one activation and none in turn: over 390 teeth in 180 columns."""
+    result = run(schedule="1f1b", devices=4, micro_batches=400, slow_factor=2)
+    values = result.activation_profiles[3].values
+    assert set(values) == {0, 1}
+    assert values.count(1) > 390
+    (up, down) = outline(strip_root(result, "activations", 400), 3)
+    assert up[1] == pytest.approx(38 / 4)  # K = 4 are the most on any device
+    assert down[1] == 0
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("theme", PALETTES)
+@pytest.mark.parametrize("schedule", REGISTRY)
+def test_strips_stand_alone_and_state_their_peaks(schedule, theme, language):
+    result = run(example(schedule, 4, 9, **GPT3))
+    peaks = {"queues": result.metrics.peak_queue, "activations": result.metrics.peak_activations}
+    for of, expected in peaks.items():
+        root = strip_root(result, of, 320, theme, language)
+        assert {element.tag.removeprefix(SVG) for element in root.iter()} <= {"svg", "title", "path", "text", "g"}
+        groups = [group for group in root.iter(f"{SVG}g") if group.get("class") == "strip"]
+        assert [int(group.get("data-peak")) for group in groups] == list(expected)
+        for group, peak in zip(groups, expected, strict=True):
+            words = group.findall(f"{SVG}text")
+            assert len(words) == (2 if peak else 1)
+            assert not peak or words[1].text.startswith(str(peak))
+
+
+def test_the_memory_limit_is_a_line_that_the_curve_it_counts_never_crosses():
+    root = strip_root(run(schedule="zb_auto", devices=4, micro_batches=12, memory_limit=5), "activations")
+    lines = [path for path in root.iter(f"{SVG}path") if path.get("class") == "limit"]
+    assert [line.get("data-limit") for line in lines] == ["5"] * 4
+    for device, line in enumerate(lines):
+        base = 8 + 44 * device + 40
+        height = base - float(re.match(r"M[\d.]+ ([\d.]+)", line.get("d"))[1])
+        assert max(high for _, high in outline(root, device, "second")) <= height + 0.01
+    assert not list(
+        strip_root(run(schedule="zb_h1", devices=4), "activations").iterfind(f".//{SVG}path[@class='limit']")
+    )
+
+
+@pytest.mark.parametrize(("schedule", "chunks"), [("1f1b", 2), ("gpipe", 2), ("zb_v", 2), ("interleaved_1f1b", 8)])
+def test_the_size_of_strips_is_bounded_by_their_pixels(schedule, chunks):
+    result = run(example(schedule, 64, 1024 if chunks == 2 else 256, chunks=chunks, slow_factor=2))
+    assert len(result.timeline.position) > 131_000
+    for draw in STRIPS.values():
+        assert len(draw(result, width=800, theme="light", language="en").svg) < 900_000
+
+
+def ways_back(result):
+    root = ElementTree.fromstring(result.svg(width=900))
+    left, plot, end = (float(root.get(f"data-{key}")) for key in ("left", "plot", "end"))
+    lines = [path.get("d") for path in root.iter(f"{SVG}path") if path.get("class") == "return"]
+    points = [re.match(r"M([\d.]+) ([\d.]+)L([\d.]+) ([\d.]+)", line).groups() for line in lines]
+    return [((float(x) - left) / plot * end, (float(to) - left) / plot * end) for x, _, to, _ in points]
+
+
+def test_decoding_shows_how_each_token_of_the_first_stream_comes_back():
+    """One stream on 3 devices returns at 3, 6, 9; with 4 streams stage 1 is free for it only at 4, 8, 12."""
+    assert ways_back(run(schedule="decode", devices=3, micro_batches=1)) == [
+        (pytest.approx(at, abs=0.01), pytest.approx(at, abs=0.01)) for at in (3, 6, 9)
+    ]
+    assert ways_back(run(schedule="decode", devices=3, micro_batches=4)) == [
+        (pytest.approx(end, abs=0.01), pytest.approx(start, abs=0.01)) for end, start in ((3, 4), (7, 8), (11, 12))
+    ]
+    assert not ways_back(run(schedule="decode", devices=1)), "one device has no way back"
+    assert not ways_back(run(schedule="decode", devices=8, micro_batches=8, tokens=8)), "too many to be told apart"
+    assert not ways_back(run(schedule="forward"))
+
+
+def test_blocks_of_decoding_carry_stream_and_token_and_change_shade_with_the_token():
+    root = ElementTree.fromstring(run(schedule="decode", devices=2, micro_batches=2, tokens=3).svg(width=900))
+    blocks = [group for group in root.iter(f"{SVG}g") if group.get("class") == "op" and group.get("data-device") == "0"]
+    assert [block.find(f"{SVG}text").text for block in blocks] == ["1.1", "2.1", "1.2", "2.2", "1.3", "2.3"]
+    one, _, other, _, again, _ = (block.find(f"{SVG}rect").get("fill") for block in blocks)
+    assert one != other
+    assert one == again
 
 
 WIDEST, GAPS, DENSE = (140, 0, 3_500_000), (140, 3, 1_000_000), (700, 0, 1_500_000)

@@ -682,3 +682,71 @@ def test_the_inputs_of_the_stage_times_fit_a_phone(opened, server, scheme):
     visit.until("document.querySelectorAll('#tensor-trade tbody tr').length > 1")
     assert page.evaluate("document.documentElement.scrollWidth") <= 360
     assert page.locator("#placement [data-stage]").count() == 8
+
+
+def open_strips(visit, of):
+    """Open what stands under the chart, unless it is, and wait until it is that of the chart shown."""
+    if not visit.page.evaluate(f"document.querySelector('details[data-of={of}]').open"):
+        visit.page.click(f"details[data-of={of}] summary")
+    visit.until(f"Boolean(document.querySelector('details[data-of={of}]:not([data-stale]) svg'))")
+
+
+def peaks(visit, of):
+    return visit.page.eval_on_selector_all(f"details[data-of={of}] .strip", "all => all.map((one) => one.dataset.peak)")
+
+
+def test_queues_and_activations_over_time_are_asked_for_when_opened_and_follow_the_settings(visit):
+    assert visit.page.locator(".over-time svg").count() == 0
+    open_strips(visit, "queues")
+    open_strips(visit, "activations")
+    assert peaks(visit, "queues") == ["3", "0", "0"]
+    visit.page.select_option("[name=schedule]", "1f1b")
+    visit.until("document.querySelector('[data-of=activations] .strip')?.dataset.peak === '3'")
+    assert peaks(visit, "activations") == ["3", "2", "1"]
+    assert "Most is kept on device 1: 3 activations" in visit.page.inner_text("[data-of=activations] .peaks")
+    visit.page.click("[data-language=pl]")
+    visit.until("document.querySelector('[data-of=activations] .peaks').textContent.startsWith('Najwięcej')")
+
+
+def test_the_strips_are_aligned_with_the_chart_zoomed_scrolled_and_at_the_play_head(visit):
+    open_strips(visit, "queues")
+    visit.page.click("#zoom-in")
+    facts = "((svg) => [svg.dataset.left, svg.dataset.plot, svg.dataset.end].join())"
+    aligned = (
+        f"{facts}(document.querySelector('#chart svg')) === {facts}(document.querySelector('[data-of=queues] svg'))"
+    )
+    visit.until(f"document.querySelector('#chart svg').clientWidth > innerWidth && {aligned}")
+    visit.page.evaluate("document.querySelector('#chart').scrollLeft = 200")
+    visit.until("document.querySelector('[data-of=queues] .strips').scrollLeft === 200")
+    visit.page.click("#last")
+    x = "(document.querySelector('{} .head').getAttribute('d') ?? '').match(/^M([\\d.]+)/)?.[1]"
+    visit.until(f"Number({x.format('#chart')}) > 900 && {x.format('#chart')} === {x.format('[data-of=queues]')}")
+    visit.page.click("#zoom-out")
+    visit.until(f"document.querySelector('#chart svg').clientWidth < innerWidth && {aligned}")
+
+
+def test_the_size_of_a_transformer_says_the_peaks_in_bytes_and_stands_in_the_address(visit):
+    open_strips(visit, "activations")
+    visit.page.select_option("[name=schedule]", "gpipe")
+    visit.page.click("#bytes summary")
+    for name, value in {"hidden_size": 12288, "sequence_length": 2048, "heads": 96, "layers": 96}.items():
+        visit.set(name, value)
+    visit.until("location.hash.includes('layers=96')")
+    open_strips(visit, "activations")
+    visit.until("document.querySelector('[data-of=activations] .formula').textContent.includes('2205.05198')")
+    assert "4 · ≈\u202f367.22\xa0GB" in visit.page.text_content("[data-of=activations] .strip >> nth=0")
+    visit.page.click("#bytes summary")
+
+
+def test_a_token_that_is_tapped_shows_its_way_back_and_the_streams_are_named(visit):
+    visit.page.select_option("[name=schedule]", "decode")
+    visit.set("micro_batches", 1)
+    visit.shows(makespan=12)
+    visit.until("document.querySelectorAll('#chart .return').length === 3")
+    visit.page.click('#chart g.op[data-op="1F1"]')
+    visit.until("document.querySelectorAll('#chart .way-back').length === 2")
+    assert visit.page.text_content('#chart g.op[data-op="1F1"] text') == "1.2"
+    assert "one stream keeps at most 1/3 of the devices busy" in visit.page.inner_text("#decoding")
+    assert visit.page.is_visible("#stream")
+    visit.page.click("#ahead")
+    visit.until("document.querySelector('#moment .badge.works')?.textContent.includes('1.1')")

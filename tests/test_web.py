@@ -1,6 +1,7 @@
 """The door of the page: JSON text in, JSON text out."""
 
 import json
+import re
 from dataclasses import replace
 
 import pytest
@@ -8,6 +9,7 @@ from hypothesis import given
 
 from pipesched import Scenario, run
 from pipesched.metrics import Metrics
+from pipesched.schedules import BYTES
 from pipesched.web import handle
 from pipesched.words import LANGUAGES
 from scenarios import scenarios
@@ -49,9 +51,10 @@ def test_every_metric_is_answered_with_its_value(scenario):
 @given(scenarios())
 def test_no_answer_is_left_with_a_placeholder(scenario):
     for lang in LANGUAGES:
-        for do in ("run", "moment", "explain", "table", "why", "what_if", "path"):
-            answer = ask(do, scenario.changed(), lang, device=0, time=1, limit=9)
-            assert "{" not in "".join(texts(answer))
+        for do in ("run", "moment", "explain", "table", "why", "what_if", "path", "profile"):
+            for of in ("queues", "activations") if do == "profile" else ("",):
+                answer = ask(do, scenario.changed(), lang, device=0, time=1, limit=9, of=of)
+                assert "{" not in "".join(texts(answer))
 
 
 def texts(answer):
@@ -283,7 +286,7 @@ def test_the_table_lists_operations_up_to_its_limit_and_says_what_it_leaves_out(
 def test_settings_a_schedule_does_not_use_are_named():
     special = {"chunks", "group", "memory_limit", "overlap", "tokens", "order", "times_of"}
     special |= {"layers", "embedding", "head", "layout", "overhead", "per_sample"}  # no split, no constant batch
-    assert set(ask()["unused"]) == special | {"input_grad", "weight_grad", "recompute", "update"}
+    assert set(ask()["unused"]) == special | {"input_grad", "weight_grad", "recompute", "update"} | BYTES
     assert set(ask(settings={"schedule": "gpipe"})["unused"]) == special
     assert set(ask(settings={"schedule": "interleaved_1f1b"})["unused"]) == special - {"chunks", "group", "times_of"}
 
@@ -291,7 +294,7 @@ def test_settings_a_schedule_does_not_use_are_named():
 @given(scenarios())
 def test_settings_said_to_be_unused_change_nothing(scenario):
     for field in ask(settings=scenario.changed())["unused"]:
-        value = {"times_of": "stage", "recompute": "late", "order": "0F0"}.get(field, 7)
+        value = {"times_of": "stage", "recompute": "late", "order": "0F0", "precision": "32"}.get(field, 7)
         assert run(replace(scenario, **{field: value})).metrics == run(scenario).metrics
 
 
@@ -319,3 +322,96 @@ def test_a_split_comes_with_its_strip_and_a_batch_with_its_best_m():
     assert len(answer["placement"]["lines"]) == 3
     assert answer["batch"]["use"] is None  # M* = sqrt(2 * 48 / 4), about 4.9; 4 divides 48 and is in use
     assert ask(settings={"batch": 48, "overhead": 1})["batch"]["use"]["settings"] == {"micro_batches": "8"}
+
+
+def profile(of, lang="en", **settings):
+    answer = ask("profile", settings, lang, of=of)
+    assert answer["svg"].startswith("<svg")
+    return answer["sentences"], answer["formula"]
+
+
+def test_the_longest_queue_is_named_with_its_time_and_what_all_waiting_adds_up_to():
+    """Stage 1 sends at 1, 2, 3, 4; the slow stage 2 starts at 1, 3, 5, 7: they wait 0 + 1 + 2 + 3."""
+    assert profile("queues", slow_factor=2)[0] == [
+        "The longest queue: 2 micro-batches before stage 2, from time 4 on.",
+        "Behind stage 1 the waiting of all micro-batches adds up to 6 units of time.",
+        "Before stage 1 stand up to 3 inputs; that strip has a scale of its own.",
+    ]
+    assert profile("queues", devices=2, micro_batches=1)[0][0] == "Behind stage 1 nobody ever stands in a queue."
+
+
+def test_the_most_activations_are_named_and_where_nothing_is_kept_that_is_said():
+    assert profile("activations")[0] == ["Nothing is kept: without a backward no activation is needed again."]
+    (most,), formula = profile("activations", schedule="1f1b", devices=4, micro_batches=8)
+    assert most == "Most is kept on device 1: 4 activations, from time 3 on."
+    assert formula == ["Give the size of a Transformer among the settings, and it is said in bytes too."]
+    (most,), _ = profile("activations", schedule="interleaved_1f1b", devices=4, micro_batches=8)
+    assert most.startswith("Most is kept on device 1: 11 activations of a chunk each, as much as 5.5 micro-batches")
+
+
+def test_bytes_come_with_their_formula_and_source():
+    """96 layers of GPT-3 in 16 bits: 96 · 2048 · 12288 · 114 bytes = 275.4 GB (Korthikanti et al. 2022, s4.2.3)."""
+    gpt3 = {"hidden_size": 12288, "sequence_length": 2048, "heads": 96, "layers": 96}
+    said, formula = profile("activations", schedule="1f1b", devices=4, micro_batches=8, **gpt3)
+    assert said[1] == "In bytes: at most ≈\u202f275.41\xa0GB, on device 1, from time 3 on."
+    assert "s · b · h · (34 + 5 · a · s / h)" in formula[0]
+    assert "With L / S = 24 layers, a stage keeps ≈\u202f68.85\xa0GB" in formula[0]
+    assert "2205.05198" in formula[-1]
+    _, formula = profile("activations", schedule="1f1b", recompute="early", precision="32", **gpt3)
+    assert "s · b · h · 66 + a · s² · b · 9" in formula[0]
+    assert [line for line in formula if "masks" in line]
+    assert [line for line in formula if "only the input of the stage" in line]
+    assert profile("activations", schedule="1f1b", heads=96)[1] == [
+        "To say it in bytes, this is missing: Hidden size h; Sequence length s."
+    ]
+    assert profile("activations", schedule="terapipe", heads=96)[1] == []
+
+
+def test_curves_of_a_deadlock_are_shown_as_far_as_it_came():
+    settings = {"schedule": "order", "order": "0F0 0B0 0F1 0B1\n1F0 1F1 1B0 1B1"}
+    assert profile("activations", **settings)[0] == ["Most is kept on device 1: 1 activation, from time 0 on."]
+    assert profile("queues", **settings)[0]
+
+
+@pytest.mark.parametrize(
+    ("devices", "streams", "need", "busy", "tokens", "makespan"),
+    # n = 4 tokens: n max(M, K) + min(M, K) - 1 steps, in which K devices run n M K blocks
+    [
+        (4, 1, 4, "25%", "4 tokens", 16),
+        (3, 2, 3, "≈\u202f61.5%", "8 tokens", 13),
+        (2, 4, 2, "≈\u202f94.1%", "16 tokens", 17),
+    ],
+)
+def test_what_the_streams_make_of_the_devices_is_said(devices, streams, need, busy, tokens, makespan):
+    text = ask(settings={"schedule": "decode", "devices": devices, "micro_batches": streams})["decoding"]
+    assert f"one stream keeps at most 1/{devices} of the devices busy" in text
+    assert f"from M = {need} streams on" in text
+    assert f"devices busy for {busy} of the time, {tokens} in {makespan} units of time" in text
+    assert ask(settings={"devices": devices})["decoding"] == ""
+
+
+@given(scenarios(["decode"]))
+def test_from_the_number_of_streams_that_is_said_on_the_slowest_stage_never_waits(scenario):
+    """Between its first and its last block, that is; and one stream less would not do."""
+    scenario = replace(scenario, send="free", tokens=5, batch=None)
+    text = ask(settings=scenario.changed())["decoding"]
+    need = int(re.search(r"from M = (\d+) streams", text)[1])
+    for streams in {max(1, need - 1), need, need + 1}:
+        if streams > 200:
+            return
+        timeline = run(replace(scenario, micro_batches=streams)).timeline
+        durations = timeline.costs.durations["F"]
+        slowest = durations.index(max(durations))
+        starts, ends = timeline.starts[slowest], timeline.ends[slowest]
+        assert (starts[1:] == ends[:-1]) == (streams >= need)
+
+
+def test_a_token_that_is_pointed_at_comes_with_its_ways_back():
+    """One stream on 3 devices: token 1 leaves at 3, token 2 runs from 3 to 6."""
+    spot = ask("explain", {"schedule": "decode", "micro_batches": 1}, device=1, time=4.5)
+    assert spot["op"] == "1F1"
+    assert spot["returns"] == [
+        {"from": {"device": 2, "time": 3}, "to": {"device": 0, "time": 3}},
+        {"from": {"device": 2, "time": 6}, "to": {"device": 0, "time": 6}},
+    ]
+    assert ask("explain", device=1, time=1.5)["returns"] == []

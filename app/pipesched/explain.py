@@ -90,6 +90,33 @@ def why_idle(timeline: Timeline, gap: Gap, tick: int | None = None) -> Message:
     return Message("moment.running" if tick >= timeline.starts[home][i] else "moment.later", awaited)
 
 
+class Return(NamedTuple):
+    """A token left the last stage, on device ``home`` at ``end``; the next of its stream begins on ``device``."""
+
+    home: int
+    end: int
+    device: int
+    start: int
+
+
+def returns(timeline: Timeline, stream: int) -> list[Return]:
+    """List the ways back of ``stream``, token by token; none where there are no streams or where all is one device."""
+    schedule = timeline.schedule
+    passes = range(stream, schedule.micro_batches, schedule.streams) if schedule.streams else ()
+    ways = (way_back(timeline, micro_batch) for micro_batch in passes)
+    return [way for way in ways if way]
+
+
+def way_back(timeline: Timeline, micro_batch: int) -> Return | None:
+    """Return the way back from the token that is ``micro_batch`` to the next one of its stream, None if it is not."""
+    schedule, place = timeline.schedule, timeline.position
+    last, first = Op(schedule.stages - 1, "F", micro_batch), Op(0, "F", micro_batch + schedule.streams)
+    if not schedule.streams or last not in place or first not in place or place[last][0] == place[first][0]:
+        return None
+    (home, i), (device, j) = place[last], place[first]
+    return Return(home, timeline.ends[home][i], device, timeline.starts[device][j])
+
+
 def _why_stuck(timeline: Timeline, stuck: Stuck, what: str) -> Message:
     values = {"device": stuck.device, "next": _name(timeline, stuck.cell)}
     if stuck.missing is None:

@@ -69,7 +69,8 @@ def unused(scenario: Scenario, language: str) -> dict[str, str]:
     title = Message(f"schedule.{scenario.schedule}")
     reasons = {name: Message("unused", {"schedule": title}) for name in sorted(REGISTRY[scenario.schedule].unused)}
     if scenario.split == "none":
-        idle = dict.fromkeys(("layers", "embedding", "head", "layout"), "unused.split")
+        idle = dict.fromkeys(("embedding", "head", "layout"), "unused.split")
+        idle |= {} if scenario.hidden_size else {"layers": "unused.split"}  # memory in bytes asks for them too
     else:
         idle = {"times_of": "unused.layer_times"} | ({} if scenario.split == "hand" else {"layout": "unused.hand"})
     if scenario.batch is None:
@@ -113,3 +114,30 @@ def _best(result: Result) -> Optimum | None:
     per_sample = 2 * (whole - half) / scenario.batch
     overhead = whole - per_sample * scenario.batch
     return optimum(schedule.devices, scenario.batch, overhead, per_sample, int(SETTINGS["micro_batches"].high))
+
+
+def decoding(result: Result, language: str) -> str:
+    """Say why one stream cannot keep the pipe busy, how many can, and what these do; empty where nothing is decoded.
+
+    The token after this one is there once it has gone through all stages and back, ``sum f + K c`` later, and meanwhile
+    the slowest stage has time for that over ``max f`` streams (schedules.decode; the closed form in bounds.py).
+    """
+    timeline, metrics = result.timeline, result.metrics
+    schedule, forward = timeline.schedule, timeline.costs.durations["F"]
+    if not schedule.streams:
+        return ""
+    hops = schedule.devices if schedule.devices > 1 else 0
+    loop = sum(forward) + hops * timeline.costs.latency
+    tokens = schedule.micro_batches
+    rule = {"K": schedule.devices, "need": -(-loop // max(forward)), "loop": timeline.costs.time(loop)}
+    rate = Fraction(tokens * timeline.costs.ticks_per_unit, timeline.end)
+    numbers = {
+        "streams": Message("count.streams", {"n": schedule.streams}),
+        "busy": percent(1 - metrics.bubble_fraction_of_total, language),
+        "tokens": Message("count.tokens", {"n": tokens}),
+        "makespan": metrics.makespan,
+        "rate": number(rate, language, 3),
+    }
+    key = "rule" if not timeline.costs.blocks or not timeline.costs.latency else "rule_blocking"
+    said = (Message(f"decoding.{key}", rule), Message("decoding.numbers", numbers))
+    return " ".join(sentence(message, language) for message in said)

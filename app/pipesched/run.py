@@ -20,8 +20,9 @@ from pipesched.ink import Theme
 from pipesched.metrics import Metrics, Wait, first_output, measure, queues
 from pipesched.model import DeadlockError, Message, Op, ScenarioError, Timeline
 from pipesched.notes import Note, notes
+from pipesched.profiles import Footprint, Profile, activation_profile, footprint, queue_profile
 from pipesched.scenario import DEFAULTS, Scenario
-from pipesched.schedules import MOST, arrange
+from pipesched.schedules import BYTES, MOST, REGISTRY, arrange
 from pipesched.schedules.zb_auto import HELD_FOR_W
 from pipesched.simulate import simulate
 from pipesched.svg import Letters
@@ -51,6 +52,32 @@ class Result:
     def queues(self) -> dict[Literal["forward", "backward"], list[list[Wait]]]:
         """Per direction and stage, when each micro-batch stood waiting."""
         return {"forward": queues(self.timeline, "F"), "backward": queues(self.timeline, "BI")}
+
+    @cached_property
+    def queue_profiles(self) -> list[Profile]:
+        """Per stage, how many micro-batches stand before its forward over time; peaks as in ``metrics.peak_queue``."""
+        return [queue_profile(waits) for waits in self.queues["forward"]]
+
+    @cached_property
+    def activation_profiles(self) -> list[Profile]:
+        """Per device, how many activations it keeps over time; peaks as in ``metrics.peak_activations``."""
+        return [activation_profile(self.timeline, device) for device in range(self.timeline.schedule.devices)]
+
+    @cached_property
+    def footprint(self) -> Footprint | Message | None:
+        """How many bytes a stage keeps of a micro-batch; the message what is missing; None where that is not known."""
+        if REGISTRY[self.scenario.schedule].unused >= BYTES:
+            return None
+        return footprint(self.scenario, self.timeline.schedule.stages)
+
+    @cached_property
+    def byte_profiles(self) -> list[Profile]:
+        """Per device, the bytes of activations it keeps over time; empty where ``footprint`` does not know."""
+        if not isinstance(self.footprint, Footprint):
+            return []
+        sizes, late = self.footprint.sizes, self.scenario.recompute == "late"
+        devices = range(self.timeline.schedule.devices)
+        return [activation_profile(self.timeline, device, sizes, late=late) for device in devices]
 
     @cached_property
     def homes(self) -> list[list[int]]:

@@ -105,6 +105,13 @@ class Scenario:
         forward, two backward; where layers are not split, the plain durations are those of one layer.
     order
         The order of the schedule ``order``, in the notation of ``pipesched.notation``.
+    hidden_size, sequence_length, heads
+        h, s and a of a Transformer of L ``layers``, to say in bytes what its activations take (``pipesched.profiles``);
+        None: not said.
+    micro_batch_size
+        b, the sequences in a micro-batch; it matters to the bytes alone.
+    precision
+        Bits of a value that is kept: ``16``, ``32`` or ``8``.
 
     Raises
     ------
@@ -152,6 +159,11 @@ class Scenario:
     all_reduce: Number = _setting(0, "number", 0, LONGEST)
     all_reduce_latency: Number = _setting(0, "number", 0, LONGEST)
     order: str | None = _setting(None, "text", 0, 1_000_000, optional=True)
+    hidden_size: int | None = _setting(None, "whole", 1, 1_000_000, optional=True)
+    sequence_length: int | None = _setting(None, "whole", 1, 10_000_000, optional=True)
+    micro_batch_size: int = _setting(1, "whole", 1, 1_000_000)
+    heads: int | None = _setting(None, "whole", 1, 10_000, optional=True)
+    precision: str = _choice("16", "32", "8")
 
     def __post_init__(self) -> None:
         for name, setting in SETTINGS.items():

@@ -15,10 +15,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from html import escape
-from math import ceil, floor, log10
+from math import ceil, floor, hypot, log10
 from typing import Literal
 
-from pipesched.explain import name
+from pipesched.explain import Return, name, returns
 from pipesched.ink import PALETTES, PATTERNS, Ink, Palette, Theme, deeper
 from pipesched.model import Message, Op, Timeline
 from pipesched.words import number, sentence
@@ -30,6 +30,7 @@ LETTERS: dict[Letters, dict[str, str]] = {"pytorch": {}, "zero_bubble": {"B": "B
 FONT = "system-ui,-apple-system,'Segoe UI',Roboto,'DejaVu Sans',sans-serif"
 NARROWEST = 5  # user units; below this a block cannot be told from its neighbour
 WIDE = 560  # user units; below this lanes carry short names
+FEW = 96  # operations; in a chart of more, the arrows of a stream would hide the blocks
 COLUMN = 2  # user units; the width of one column of a stacked lane
 
 
@@ -59,7 +60,8 @@ class Pen:
     language: str
     letters: Mapping[str, str]
     is_second: Callable[[Op], bool]
-    """Whether an operation is of a second (fourth, ...) chunk of its device, or of the second direction."""
+    """Whether an operation is of a second (fourth, ...) chunk of its device, of the second direction, or token."""
+    streams: int = 0
 
     def ink(self, op: Op) -> Ink:
         ink = self.palette.kinds[op.kind]
@@ -73,6 +75,13 @@ def layout(timeline: Timeline, width: float, longest_label: int, until: float = 
     left, right = 7.5 * longest_label + 14, 84 if timeline.stuck else 14
     ticks = max(1, timeline.end, ceil(Fraction(until) * timeline.costs.ticks_per_unit))
     return Layout(left, width - left - right, lane, lane - (6 if lane > 20 else 2), 8, ticks)
+
+
+def frame(timeline: Timeline, width: float, language: str, until: float = 0) -> tuple[list[str], Layout]:
+    """Return the names of the devices and where things go; whoever draws under the chart asks here, and is aligned."""
+    key = "device" if width >= WIDE else "device.short"
+    labels = [sentence(Message(key, {"device": i}), language) for i in range(timeline.schedule.devices)]
+    return labels, layout(timeline, width, max(map(len, labels), default=0), until)
 
 
 def draw(
@@ -99,10 +108,9 @@ def draw(
     marks
         Moments to point out under the axis, as (tick, what to call it).
     """
-    key = "device" if width >= WIDE else "device.short"
-    labels = [sentence(Message(key, {"device": i}), language) for i in range(timeline.schedule.devices)]
-    pen = Pen(PALETTES[theme], language, LETTERS[letters], _seconds(timeline))
-    palette, place = pen.palette, layout(timeline, width, max(map(len, labels), default=0), until)
+    labels, place = frame(timeline, width, language, until)
+    pen = Pen(PALETTES[theme], language, LETTERS[letters], _seconds(timeline), timeline.schedule.streams)
+    palette = pen.palette
     bottom = place.y(timeline.schedule.devices)
     height = bottom + 26 + 18 * bool(marks)
     title = sentence(
@@ -123,7 +131,7 @@ def draw(
         f'data-end="{timeline.costs.time(timeline.end)}"{density}>',
         f"<title>{escape(title)}</title>",
         _definitions(timeline, pen),
-        _axis(timeline, place, palette, bottom, language),
+        axis(timeline, place, palette, bottom, language),
         _marks(marks, place, palette, bottom + 26, language),
     ]
     for device, label in enumerate(labels):
@@ -132,6 +140,8 @@ def draw(
         if device in timeline.stuck:
             parts.append(_stop(timeline, device, place, palette))
         parts += _stack(timeline, device, place, palette) if dense else _blocks(timeline, device, place, pen)
+    if not dense and len(timeline.position) <= FEW:
+        parts += [_return(one, place, palette) for one in returns(timeline, 0)]
     return "".join(parts) + "</svg>\n"
 
 
@@ -155,6 +165,8 @@ def _definitions(timeline: Timeline, pen: Pen) -> str:
 def _seconds(timeline: Timeline) -> Callable[[Op], bool]:
     """Return the test that Pen asks for."""
     devices, entrance = timeline.schedule.devices, timeline.position.get(Op(0, "F", 0), (0, 0))[0]
+    if streams := timeline.schedule.streams:
+        return lambda op: op.micro_batch // streams % 2 == 1
     if timeline.schedule.stages > devices:
         return lambda op: op.stage // devices % 2 == 1
     others = {op.micro_batch for op, (home, _) in timeline.position.items() if op[:2] == (0, "F") and home != entrance}
@@ -233,7 +245,7 @@ def _blocks(timeline: Timeline, device: int, place: Layout, pen: Pen) -> list[st
                 f'<rect x="{_n(x + 0.5)}" y="{_n(top + 0.5)}" width="{_n(max(0.2, width - 1))}" '
                 f'height="{_n(height - 1)}" rx="2" fill="{_fill(op.kind, ink)}" stroke="{ink.outline}"/>'
             )
-            text = _fitting(pen.letters.get(op.kind, op.kind), str(op.micro_batch + 1), width, height)
+            text = _fitting(*_names(op, pen), width, height)
             if text:
                 parts.append(
                     f'<text x="{_n(x + width / 2)}" y="{_n(top + height / 2)}" dominant-baseline="central" '
@@ -243,16 +255,40 @@ def _blocks(timeline: Timeline, device: int, place: Layout, pen: Pen) -> list[st
     return parts
 
 
-def _fitting(letter: str, digits: str, width: float, height: float) -> str:
-    """Return letter and number, the number alone, or nothing, whichever fits."""
-    for text in (letter + digits, digits):
-        if 8 * len(text) + 3 <= width and height >= 9:
+def _names(op: Op, pen: Pen) -> tuple[str, str]:
+    """Return a long and a short name of a block: letter and micro-batch, or in decoding stream and token."""
+    if pen.streams:
+        token, stream = divmod(op.micro_batch, pen.streams)
+        return f"{stream + 1}.{token + 1}", str(stream + 1 if pen.streams > 1 else token + 1)
+    return pen.letters.get(op.kind, op.kind) + str(op.micro_batch + 1), str(op.micro_batch + 1)
+
+
+def _fitting(long: str, short: str, width: float, height: float) -> str:
+    """Return the long name, the short one, or nothing, whichever fits."""
+    for text in (long, short):
+        if 8 * len(text) - 4 * text.count(".") + 3 <= width and height >= 9:
             return text
     return ""
 
 
 def _size(height: float) -> str:
     return f' font-size="{_n(height - 2)}"' if height < 15 else ""
+
+
+def _return(one: Return, place: Layout, palette: Palette) -> str:
+    """Draw the way of a token from the end of the last stage to where the next one of its stream begins."""
+    x, y = place.x(one.end), place.y(one.home) + place.block / 2
+    to_x, to_y = place.x(one.start), place.y(one.device) + place.block / 2
+    along, up = (to_x - x) / hypot(to_x - x, to_y - y), (to_y - y) / hypot(to_x - x, to_y - y)
+    tip = "".join(
+        f"M{_n(to_x)} {_n(to_y)}L{_n(to_x - 9 * along + 4 * side * up)} {_n(to_y - 9 * up - 4 * side * along)}"
+        for side in (1, -1)
+    )
+    line = f'd="M{_n(x)} {_n(y)}L{_n(to_x)} {_n(to_y)}{tip}" fill="none" stroke-linecap="round"'
+    return (
+        f'<path {line} stroke="{palette.page}" stroke-width="5"/><path {line} stroke="{palette.text}" '
+        f'stroke-width="1.75" class="return" data-from="{one.home}" data-to="{one.device}"/>'
+    )
 
 
 def _stack(timeline: Timeline, device: int, place: Layout, palette: Palette) -> list[str]:
@@ -297,7 +333,7 @@ def _bars(floor: list[float], share: list[float], place: Layout, bottom: float) 
     return "".join(path)
 
 
-def _axis(timeline: Timeline, place: Layout, palette: Palette, bottom: float, language: str) -> str:
+def axis(timeline: Timeline, place: Layout, palette: Palette, bottom: float, language: str) -> str:
     """Draw the time axis: round steps, and the makespan where they leave room for it."""
     length, end = (ticks / timeline.costs.ticks_per_unit for ticks in (place.ticks, max(1, timeline.end)))
     coarsest = length / max(2, place.plot // 64)

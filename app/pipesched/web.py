@@ -16,6 +16,7 @@ do           with                                       answers
 ``what_if``  settings                                   which stage gains most by being faster, in a sentence
 ``path``     settings                                   the critical path as [device, start, end]
 ``trade``    settings, of (``batch`` or ``tensor``)     rows: the same work with another M, or other degrees t
+``profile``  settings, of, width                        ``queues`` or ``activations`` over time: svg and sentences
 ===========  =========================================  ========================================================
 """
 
@@ -28,10 +29,10 @@ from itertools import islice
 from math import floor
 from typing import Any
 
-from pipesched import placement, report, trade, views, why
-from pipesched.explain import block, moment, name, standing, why_idle
+from pipesched import placement, report, strips, trade, views, why
+from pipesched.explain import block, moment, name, standing, way_back, why_idle
 from pipesched.metrics import Metrics
-from pipesched.model import Cell, Gap, Message, ScenarioError
+from pipesched.model import Cell, Gap, Message, Op, ScenarioError
 from pipesched.run import Result, read
 from pipesched.scenario import Scenario
 from pipesched.schedules import REGISTRY
@@ -76,6 +77,7 @@ def _run(result: Result, asked: Mapping[str, Any], say: Say) -> Answer:
         "placement": _placement(result, asked, say),
         "about": _about(scenario, say),
         "durations": report.durations(result, language),
+        "decoding": "" if result.deadlock else report.decoding(result, language),
         "deadlock": result.deadlock and sentence(result.deadlock.message, language),
     }
     if result.deadlock:  # what did not end has no numbers
@@ -240,6 +242,7 @@ def _moment(result: Result, asked: Mapping[str, Any], say: Say) -> Answer:
     earlier = [column[i - 1] for column in columns if (i := bisect_left(column, tick))]
     later = [column[i] for column in columns if (i := bisect_right(column, tick)) < len(column)]
     return {
+        "streams": timeline.schedule.streams,
         "time": {"value": timeline.costs.time(tick), "text": number(timeline.costs.time(tick), language)},
         "previous": timeline.costs.time(max((tick_ for tick_ in earlier), default=0)),
         "next": timeline.costs.time(min(later, default=timeline.end)),
@@ -282,7 +285,26 @@ def _explain(result: Result, asked: Mapping[str, Any], say: Say) -> Answer:
         start, end, cell, message = _spot(result, device, min(end, timeline.end) if move > 0 else max(0, start - 1))
     text = sentence(message, asked["lang"])
     spot = {"device": device, "op": cell and str(cell), "text": text, "start": time(start), "end": time(end)}
-    return spot | why.spot(result, device, start, cell, say)
+    return spot | why.spot(result, device, start, cell, say) | {"returns": _returns(result, cell)}
+
+
+def _returns(result: Result, cell: Cell | None) -> list[Answer]:
+    """Return how the token of ``cell`` came back to the first stage, and how it goes there after the last one."""
+    streams, time = result.timeline.schedule.streams, result.timeline.costs.time
+    if not streams or not isinstance(cell, Op):
+        return []
+    ways = [way_back(result.timeline, cell.micro_batch - streams), way_back(result.timeline, cell.micro_batch)]
+    return [
+        {"from": {"device": way.home, "time": time(way.end)}, "to": {"device": way.device, "time": time(way.start)}}
+        for way in ways
+        if way
+    ]
+
+
+def _profile(result: Result, asked: Mapping[str, Any], say: Say) -> Answer:
+    draw = {"queues": strips.queues, "activations": strips.activations}[asked["of"]]
+    drawing = draw(result, width=asked["width"], theme=asked["theme"], language=asked["lang"])
+    return drawing._asdict() | {"of": asked["of"]}
 
 
 def _spot(result: Result, device: int, tick: int) -> tuple[int, int, Cell | None, Message]:
@@ -354,4 +376,5 @@ ANSWERS: dict[str, Callable[[Result, Mapping[str, Any], Say], Answer]] = {
     "what_if": why.what_if,
     "path": why.path,
     "trade": _trade,
+    "profile": _profile,
 }

@@ -5,6 +5,8 @@
 import { Chart } from "./chart.js";
 import { Curves } from "./curves.js";
 import { Form } from "./form.js";
+import { Profiles } from "./profiles.js";
+import { drawReturns } from "./returns.js";
 import { Simulator } from "./simulator.js";
 import { Sources } from "./sources.js";
 import { Steps } from "./steps.js";
@@ -38,7 +40,10 @@ const form = new Form(/** @type {HTMLFormElement} */ (part("scenario")), { chang
 const chart = new Chart(part("chart"), { pointed, resized: redraw });
 const steps = new Steps(part("steps"), {
   ask: (time) => ask("moment", { time }),
-  moved: (time) => chart.play(time),
+  moved: (time) => {
+    chart.play(time);
+    profiles.play(time);
+  },
   why: async (device, time) => {
     await pointed(device, time);
     part("spot").scrollIntoView({ block: "nearest" });
@@ -51,6 +56,7 @@ const curves = new Curves(/** @type {HTMLDetailsElement} */ (part("curves")), {
   changed: keepCurves,
 });
 const sources = new Sources(document, { ask, use });
+const profiles = new Profiles(document.querySelectorAll("details[data-of]"), part("chart"), (of) => ask("profile", { of, width: chart.width }, shown, of));
 const simulator = new Simulator({ progress, ready, failed });
 const why = new Why({ ask, chart, on: query.get("path") === "1", toggled: keepPath });
 
@@ -140,6 +146,8 @@ function show(answer) {
   if (answer.formula) formula(answer.formula);
   notes(answer.notes);
   part("durations").textContent = answer.durations;
+  part("decoding").textContent = answer.decoding;
+  part("stream").hidden = !answer.decoding;
   for (const entry of part("legend").querySelectorAll("[data-kind]")) {
     /** @type {HTMLElement} */ (entry).hidden = !answer.kinds.includes(entry.getAttribute("data-kind"));
   }
@@ -153,6 +161,7 @@ function show(answer) {
   clearTimeout(quiet);
   quiet = setTimeout(() => (part("summary").textContent = answer.summary), QUIET);
   if (/** @type {HTMLDetailsElement} */ (part("table")).open) table();
+  profiles.show();
   steps.show(answer.end, answer.events);
   clearTimeout(later);
   later = setTimeout(() => curves.refresh(), QUIET);
@@ -249,6 +258,7 @@ async function pointed(device, time, move = 0) {
   if (!spot) return;
   chart.select(spot);
   chart.follow(spot.chain ?? [], spot.device, spot.end);
+  drawReturns(chart, spot.returns);
   part("spot").textContent = [spot.text, ...(spot.more ?? [])].join(" ");
   part("spot").dataset.sort = spot.sort ?? "";
 }

@@ -7,7 +7,7 @@ const SHOWN = 12; // queue members drawn before the rest is only counted
 const WHOLE = 12_000; // ms that playing a whole schedule takes, unless that makes single events too fast to follow
 const EVENT = 500; // ms that an average event should get
 
-/** @typedef {{time: {value: number, text: string}, previous: number, next: number,
+/** @typedef {{streams: number, time: {value: number, text: string}, previous: number, next: number,
  *   devices: {state: string, op: string | null, text: string}[],
  *   queues: {stage: number, device: number, forward: number[], backward: number[]}[]}} Moment */
 
@@ -119,10 +119,10 @@ export class Steps {
         const row = element("li", `device ${device.state}`);
         row.dataset.device = String(index);
         const queues = element("div", "queues");
-        queues.append(...moment.queues.filter((queue) => queue.device === index).map((queue) => this.queue(queue)));
+        queues.append(...moment.queues.filter((queue) => queue.device === index).map((queue) => this.queue(queue, moment.streams)));
         row.append(
           queues,
-          element("b", `badge ${device.state} ${kind(device)}`, badge(device)),
+          element("b", `badge ${device.state} ${kind(device)}`, badge(device, moment.streams)),
           element("span", "sentence", `${say("device", { device: index + 1 })} ${device.text}.`),
         );
         if (device.state === "waits") row.lastElementChild?.append(" ", this.why(index, moment.time.value));
@@ -140,14 +140,14 @@ export class Steps {
     return button;
   }
 
-  /** Draw and count who stands before a stage. @param {Moment["queues"][number]} queue */
-  queue({ stage, forward, backward }) {
+  /** Draw and count who stands before a stage. @param {Moment["queues"][number]} queue @param {number} streams */
+  queue({ stage, forward, backward }, streams) {
     const place = element("div", "queue");
     const line = element("span", "line");
     // The head of the queue stands next to the stage: the newest comes first in reading order.
     const members = [...forward.slice(0, SHOWN)].reverse();
     if (forward.length > SHOWN) line.append(element("i", "rest", `+${forward.length - SHOWN}`));
-    line.append(...members.map((member) => element("i", "F", String(member + 1))));
+    line.append(...members.map((member) => element("i", "F", called(member, streams))));
     const words = forward.length
       ? say(stage === 0 ? "queue.input" : "queue.forward", { n: forward.length, stage: stage + 1 })
       : say("queue.empty", { stage: stage + 1 });
@@ -163,12 +163,16 @@ export class Steps {
 /** @param {{state: string, op: string | null}} device */
 const kind = ({ state, op }) => (state === "works" ? op?.match(/[A-Z]/)?.[0] : "") ?? "";
 
-/** What a device is at, in two characters. @param {{state: string, op: string | null}} device */
-function badge({ state, op }) {
+/** What a device is at, in two characters. @param {{state: string, op: string | null}} device @param {number} streams */
+function badge({ state, op }, streams) {
   if (state === "done") return "✓";
   const [, letter, micro] = op?.match(/([A-Z])(\d+)/) ?? [];
-  return state === "works" ? `${letter}${Number(micro) + 1}` : "…";
+  return state === "works" ? `${streams ? "" : letter}${called(Number(micro), streams)}` : "…";
 }
+
+/** A micro-batch as people count it; where there are streams, as the chart writes it: stream.token.
+ * @param {number} micro @param {number} streams */
+const called = (micro, streams) => (streams ? `${(micro % streams) + 1}.${Math.floor(micro / streams) + 1}` : String(micro + 1));
 
 /** @param {string} tag @param {string} className @param {string} [text] */
 function element(tag, className, text = "") {

@@ -28,7 +28,9 @@ FAMILIES = ("inference", "synchronous", "interleaved", "zero_bubble", "two_way",
 
 SPECIAL = frozenset({"chunks", "times_of", "group", "memory_limit", "overlap", "tokens", "order"})
 """Settings that only the schedules which name them in ``uses`` look at."""
-TRAINING = frozenset({"input_grad", "weight_grad", "recompute", "update"})
+BYTES = frozenset({"hidden_size", "sequence_length", "micro_batch_size", "heads", "precision"})
+"""Settings that only say how large the activations are that are kept for backwards."""
+TRAINING = frozenset({"input_grad", "weight_grad", "recompute", "update", *BYTES})
 """Settings that mean nothing where nothing runs backward."""
 
 MOST = 2_000_000
