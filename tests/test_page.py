@@ -601,9 +601,9 @@ def test_stepping_leads_to_the_reason_for_a_gap(visit):
 
 def test_a_chart_too_large_to_explain_says_so(visit):
     visit.set("micro_batches", 1024)
-    visit.set("devices", 32)
-    visit.shows(makespan=1024 + 31)
-    visit.until("document.querySelector('#why-said').textContent.startsWith('With more than 30')")
+    visit.set("devices", 64)
+    visit.shows(makespan=1024 + 63)
+    visit.until("document.querySelector('#why-said').textContent.startsWith('With more than 50')")
     assert visit.page.locator("#why table").is_hidden()
 
 

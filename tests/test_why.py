@@ -59,12 +59,12 @@ def test_without_a_bubble_it_is_said_that_there_is_none():
 @pytest.mark.parametrize(
     "settings",
     [
-        {"schedule": "1f1b", "devices": 16, "micro_batches": 1024},
+        {"schedule": "1f1b", "devices": 32, "micro_batches": 1024},
         {"schedule": "sequential", "devices": 64, "micro_batches": 100, "comm": 1},  # few, but chains are long
     ],
 )
 def test_what_would_take_long_is_left_out_with_a_sentence(settings):
-    assert "30\u202f000 operations" in ask("why", **settings)["said"]
+    assert "50\u202f000 operations" in ask("why", **settings)["said"]
     assert ask("why", **settings)["sorts"] == {}
     assert ask("path", **settings)["spans"] == []
     assert ask("what_if", **settings)["text"] == ""

@@ -270,11 +270,11 @@ def _heaviest(timeline: Timeline, work: Sequence[int]) -> list[list[int]]:
 
 
 def _full(row: Sequence[Cell], limit: Limit) -> set[int]:
-    level: Fraction | int = 0
-    change = {"F": 1, "B": -1, "I": limit.kept - 1, "W": -limit.kept}
+    unit, kept = Fraction(limit.kept).denominator, Fraction(limit.kept).numerator  # in whole parts of an activation
+    change, level = {"F": unit, "B": -unit, "I": kept - unit, "W": -kept}, 0
     full = set()
     for i, cell in enumerate(row):
-        if level + 1 > limit.most:
+        if level + unit > limit.most * unit:
             full.add(i)
         level += sum(change.get(op.kind, 0) for op in cell.ops)
     return full

@@ -7,7 +7,7 @@ do           with                                       answers
 ===========  =========================================  ========================================================
 ``run``      settings, width, letters, pinned           settings as read, problems, svg, numbers, formula, ...
 ``moment``   settings, time                             what each device does then, the queues, the next events
-``explain``  settings, device, time, move               the block or gap at that point, in a sentence
+``explain``  settings, device, time, move               the block or gap at that point, its cause or slack, the chain
 ``table``    settings, limit                            the intervals as rows of text
 ``order``    settings                                   the order of every device in PyTorch's notation
 ``point``    settings, metric                           one point of a curve

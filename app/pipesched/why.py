@@ -16,7 +16,7 @@ from pipesched.words import number, percent
 Answer = dict[str, Any]
 Say = Callable[..., str]
 
-MOST_EXPLAINED = 30_000
+MOST_EXPLAINED = 50_000
 """The most operations, as causes.effort counts, whose causes a page is asked for: more would delay the next drag."""
 
 MOST_TRIED = 60_000
