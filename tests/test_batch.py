@@ -57,7 +57,7 @@ def test_the_best_m_is_offered_and_is_the_best_of_the_simulated_ones():
     result = run(schedule="1f1b", devices=4, micro_batches=4, batch=64, overhead=3)
     lines, best = batch(result, "en")
     assert best == 8
-    assert "= 8, where it takes 363" in lines[1]
+    assert "here 8, where it takes 363" in lines[1]
     rows = list(batches(result.scenario))
     assert [row.count for row in rows] == [1, 2, 4, 8, 16, 32, 64]
     assert min(rows, key=lambda row: row.makespan).count == best

@@ -649,7 +649,7 @@ def test_a_constant_batch_names_its_best_m_and_a_button_takes_it(visit):
     visit.shows(makespan=112)  # a = 0: (4 + 3)(64/4)
     visit.set("overhead", "3")
     visit.shows(makespan=133)  # 7 * (3 + 16)
-    assert "= 8, where it takes 121" in page.inner_text("#batch-best")
+    assert "here 8, where it takes 121" in page.inner_text("#batch-best")
     page.click("#trade-batch")
     visit.until("document.querySelectorAll('#batch-best tbody tr').length === 7")
     page.click("#batch-best button >> nth=0")
