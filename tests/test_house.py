@@ -43,6 +43,7 @@ ALLOWED = {
     "notation": {"model"},
     "notes": {"model", "scenario", "notation", "schedules", "metrics", "bounds"},
     "presets": {"model", "notation"},
+    "lessons": {"model", "explain", "run", "words"},
     "report": {"model", "bounds", "run", "words"},
     "text": {"model", "words"},
     "svg": {"model", "words", "explain", "ink"},

@@ -4,6 +4,7 @@
 
 import { Chart } from "./chart.js";
 import { Form } from "./form.js";
+import { Lesson } from "./lesson.js";
 import { Simulator } from "./simulator.js";
 import { Steps } from "./steps.js";
 import { current, preferred, say, speak } from "./words.js";
@@ -32,6 +33,12 @@ const chart = new Chart(part("chart"), { pointed, resized: redraw });
 const steps = new Steps(part("steps"), {
   ask: (time) => ask("moment", { time }),
   moved: (time) => chart.play(time),
+});
+const lesson = new Lesson(part("lesson"), /** @type {HTMLButtonElement} */ (part("lessons")), part("chart"), {
+  ask: (details) => ask("lesson", details, {}),
+  set: turned,
+  address: named,
+  notify: (text) => notify(text, "lesson"),
 });
 const simulator = new Simulator({ progress, ready, failed });
 
@@ -65,6 +72,22 @@ async function simulate(settings, address) {
   settled = address === "push";
 }
 
+/** Put the settings of a lesson into the form, as a person would; the address follows without an entry of its own.
+ * @param {import("./form.js").Settings} settings */
+async function turned(settings) {
+  form.settings = settings;
+  part("spot").textContent = "";
+  settled = false;
+  await simulate(form.settings, "push");
+}
+
+/** Name the open lesson in the address. @param {string | null} name */
+function named(name) {
+  if (name) query.set("lesson", name);
+  else query.delete("lesson");
+  history.replaceState(null, "", location.pathname + (String(query) && `?${query}`) + location.hash);
+}
+
 /** Draw the same scenario for another width, language or theme; what a person is about to change goes first. */
 async function redraw() {
   const before = shown;
@@ -75,6 +98,9 @@ async function redraw() {
 
 /** Read the address: what it gets wrong is named in a notice, and the default stands in. */
 async function open() {
+  const step = new URLSearchParams(location.search).get("lesson");
+  if (step === null) query.delete("lesson");
+  if (lesson.restore(step)) return;
   // In HTML that was pasted unescaped, "&micro_batches" has become "µ_batches".
   const fragment = location.hash.slice(1).replace(/&?(µ|%C2%B5)_batches=/g, "&micro_batches=");
   const settings = Object.fromEntries(new URLSearchParams(fragment));
@@ -192,10 +218,14 @@ const element = (tag, text) => Object.assign(document.createElement(tag), { text
 /** @param {string} text */
 const item = (text) => element("li", text);
 
-/** Say what is at a point of the chart. @param {number} device @param {number} time @param {number} [move] */
-async function pointed(device, time, move = 0) {
-  const spot = await ask("explain", { device, time, move });
+/** Say what is at a point of the chart; of a block that a lesson asks for, only its name, once it is picked.
+ * @param {number} device @param {number} time @param {number} [move] @param {boolean} [picked] not just pointed at */
+async function pointed(device, time, move = 0, picked = false) {
+  const { picking } = lesson;
+  if (picking && !picked) return;
+  const spot = await ask(picking ? "lesson" : "explain", { device, time, move }, shown, "explain");
   if (!spot) return;
+  if (picking) lesson.picked(spot);
   chart.select(spot);
   part("spot").textContent = spot.text;
 }
@@ -278,6 +308,7 @@ async function changeLanguage(language) {
   query.set("lang", language);
   history.replaceState(null, "", `?${query}${location.hash}`);
   redraw();
+  lesson.retell();
 }
 
 letters.addEventListener("change", () => {
@@ -308,4 +339,5 @@ for (const [id, way] of /** @type {[string, 1 | -1][]} */ ([["zoom-in", 1], ["zo
 addEventListener("popstate", open);
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => redraw());
 if (query.get("theme")) page.dataset.theme = theme();
+if (query.has("lesson")) page.dataset.lesson = "number"; // covered from the start
 speaking.then(open);
