@@ -135,7 +135,7 @@ def test_right_wrong_and_shown_are_told_apart_and_always_explained(step, languag
         answer = judge(step, guess, language)
         assert answer["right"] is verdict
         assert "{" not in "".join(answer["verdict"])
-        assert len(answer["verdict"]) == 2 + (step.name == NAMES[-1])
+        assert len(answer["verdict"]) == 2 + (not verdict) + (step.name == NAMES[-1])
     assert "7777" in judge(step, "7777", language)["verdict"][0] or not isinstance(step.asks, Reading)
 
 
@@ -154,7 +154,7 @@ def test_what_is_no_number_is_not_held_against_the_learner(typed):
 
 
 def test_a_gap_or_a_block_of_another_chart_is_a_wrong_pick():
-    assert judge(find("bubble"), "", "en")["verdict"][0].startswith("Not quite. You said: an idle place.")
+    assert judge(find("bubble"), "", "en")["verdict"][0].startswith("Not quite. You said: an idle place. The answer is: forward")
     assert judge(find("bubble"), "9F9", "en")["right"] is False
     assert "token 1" in judge(find("one-stream"), "2F0", "en")["verdict"][0]
 

@@ -569,12 +569,12 @@ def test_a_block_is_picked_by_keyboard_and_nobody_says_beforehand_what_held_it_u
     for key in ("ArrowUp", "ArrowUp", "ArrowUp", "Home", "ArrowDown", "ArrowDown", "ArrowRight"):
         visit.page.keyboard.press(key)
     visit.until("document.querySelector('#picked').textContent.includes('forward of micro-batch 1 on stage 3')")
-    assert "Started" not in visit.page.inner_text("#spot")
+    assert "It started" not in visit.page.inner_text("#spot")
     visit.page.keyboard.press("Enter")
     visit.until("document.activeElement.id === 'lesson-verdict'")
     assert "The answer is: forward of micro-batch 1 on stage 2." in visit.page.inner_text("#lesson-verdict")
     visit.page.click('#chart [data-op="2F0"]')
-    visit.until("document.querySelector('#spot').textContent.includes('Started when')")
+    visit.until("document.querySelector('#spot').textContent.includes('It started when')")
 
 
 def test_controls_stay_real_in_a_lesson_and_back_undoes_them(visit):
@@ -599,7 +599,7 @@ def test_a_link_opens_a_step_covered_in_polish_without_taking_the_focus(opened, 
     visit = opened(server.url + "?lang=pl&lesson=slow-stage", viewport={"width": 360, "height": 740})
     visit.until("document.documentElement.dataset.lesson === 'number'")  # before Python has started
     assert not visit.page.is_visible("#chart")
-    visit.ready().until("document.documentElement.dataset.step === 'slow-stage'")
+    visit.until("document.documentElement.dataset.step === 'slow-stage'")
     assert visit.page.inner_text("#lesson-title") == "Wolniejszy etap i jego kolejka"
     assert visit.page.evaluate("document.activeElement === document.body")
     assert visit.page.evaluate("document.documentElement.scrollWidth") <= 360
@@ -616,7 +616,7 @@ def test_a_link_opens_a_step_covered_in_polish_without_taking_the_focus(opened, 
 
 
 def test_an_unknown_lesson_is_named_and_the_first_one_opens(opened, server):
-    visit = opened(server.url + "?lesson=quantum").ready()
+    visit = opened(server.url + "?lesson=quantum")
     visit.until("document.documentElement.dataset.step === 'one-portion'")
     assert "no lesson called quantum" in visit.page.inner_text(".notice")
     assert visit.page.evaluate("location.search") == "?lesson=one-portion"

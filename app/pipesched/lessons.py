@@ -184,7 +184,7 @@ def judge(step: Step, guess: str | None, language: str) -> dict[str, Any]:
         right = guess == str(step.expected)
         verdict = [_compared(right, named(step.result, guess, language), filling, language)]
     if not right:
-        verdict[0] += " " + _say(step, "wrong", language)
+        verdict.append(_say(step, "wrong", language))
     verdict.append(_say(step, "right", language))
     if step == STEPS[-1]:
         verdict.append(sentence(Message("lesson.end"), language))
