@@ -154,7 +154,9 @@ def test_what_is_no_number_is_not_held_against_the_learner(typed):
 
 
 def test_a_gap_or_a_block_of_another_chart_is_a_wrong_pick():
-    assert judge(find("bubble"), "", "en")["verdict"][0].startswith("Not quite. You said: an idle place. The answer is: forward")
+    assert judge(find("bubble"), "", "en")["verdict"][0].startswith(
+        "Not quite. You said: an idle place. The answer is: forward"
+    )
     assert judge(find("bubble"), "9F9", "en")["right"] is False
     assert "token 1" in judge(find("one-stream"), "2F0", "en")["verdict"][0]
 

@@ -522,6 +522,8 @@ def test_the_lessons_are_walked_to_the_end_by_predicting_right(visit):
         assert visit.page.evaluate("document.activeElement.id") == "lesson-verdict"
         assert visit.page.is_visible("#chart svg") and visit.page.is_visible("#steps")
         visit.shows(makespan=step.result.metrics.makespan)
+        marked = visit.page.eval_on_selector_all("output.asked", "all => all.map((o) => o.dataset.value)")
+        assert marked == ([str(step.expected)] if asks_number else [])
         for name, value in step.settings.items():
             assert visit.page.input_value(f"[name={name}]") == str(value)
         if step != STEPS[-1]:

@@ -158,6 +158,7 @@ def tell(step: Step, language: str) -> dict[str, Any]:
         "back": NAMES[at - 1] if at else None,
         "next": NAMES[at + 1] if at + 1 < len(NAMES) else None,
         "asks": "number" if isinstance(step.asks, Reading) else "pick",
+        "reads": step.asks._asdict() if isinstance(step.asks, Reading) else None,
         "settings": step.result.scenario.settings(),
         "title": _say(step, "title", language),
         "text": _say(step, "text", language).split("\n"),

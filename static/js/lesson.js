@@ -5,7 +5,7 @@
 import { say } from "./words.js";
 
 /** @typedef {{name: string, number: number, total: number, back: string | null, next: string | null,
- *   asks: "number" | "pick", settings: import("./form.js").Settings, title: string, text: string[], question: string,
+ *   asks: "number" | "pick", reads: {metric: string, place: number | null} | null, settings: import("./form.js").Settings, title: string, text: string[], question: string,
  *   unknown: string, right?: boolean | null, verdict?: string[]}} Step */
 
 const page = document.documentElement; // its data-lesson says what is covered: number, pick; nothing is when shown
@@ -72,6 +72,7 @@ export class Lesson {
     const turn = ++this.turn;
     this.name = name;
     this.guess = this.pick = undefined;
+    this.mark(null);
     page.dataset.lesson = "number";
     const step = await this.listener.ask({ step: name });
     if (turn !== this.turn) return;
@@ -93,6 +94,7 @@ export class Lesson {
   close() {
     this.turn++;
     this.name = this.step = null;
+    this.mark(null);
     delete page.dataset.lesson;
     delete page.dataset.step;
     this.section.hidden = true;
@@ -129,6 +131,12 @@ export class Lesson {
     /** @type {HTMLButtonElement} */ (this.part("lesson-next")).disabled = !step.next;
   }
 
+  /** Mark the number on the page that a step has asked for, and no other. @param {Step | null} step */
+  mark(step) {
+    for (const old of document.querySelectorAll("output.asked")) old.classList.remove("asked");
+    if (step?.reads) document.querySelectorAll(`output[name=${step.reads.metric}]`)[step.reads.place ?? 0]?.classList.add("asked");
+  }
+
   /** The chart was asked what stands somewhere: that is the pick now. @param {{op: string | null, text: string}} spot */
   picked({ op, text }) {
     this.pick = op ?? "";
@@ -156,6 +164,7 @@ export class Lesson {
     this.guess = guess;
     page.dataset.lesson = "shown";
     this.tell(answer);
+    this.mark(answer);
     this.part("lesson-verdict").focus();
   }
 }
