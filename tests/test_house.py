@@ -52,6 +52,7 @@ ALLOWED = {
     "report": {"model", "batch", "bounds", "run", "scenario", "schedules", "words"},
     "placement": {"model", "ink", "layers", "run", "words"},
     "trade": {"model", "metrics", "scenario", "schedules", "simulate", "tensor"},
+    "lessons": {"model", "explain", "run", "words"},
     "text": {"model", "words"},
     "svg": {"model", "words", "explain", "ink"},
     "ink": set(),

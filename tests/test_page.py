@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from pipesched import run
+from pipesched.lessons import STEPS, Reading
 from pipesched.presets import PRESETS
 from pipesched.schedules import REGISTRY
 from pipesched.words import catalogue
@@ -750,3 +751,135 @@ def test_a_token_that_is_tapped_shows_its_way_back_and_the_streams_are_named(vis
     assert visit.page.is_visible("#stream")
     visit.page.click("#ahead")
     visit.until("document.querySelector('#moment .badge.works')?.textContent.includes('1.1')")
+
+
+def predict(visit, step):
+    """Answer a step of the lessons as a learner does: type the number, or click the block."""
+    guess = str(step.expected)
+    if not isinstance(step.asks, Reading):
+        visit.page.click(f'#chart [data-op="{guess}"]')
+        visit.until("document.querySelector('#picked').textContent !== ''")
+    else:
+        visit.page.fill("#guess", guess)
+    visit.page.click("#lesson-form [type=submit]")
+    visit.page.wait_for_selector("#lesson-verdict", state="visible")
+
+
+COVERED = ("#steps", "#formula", "#detail", "#summary")
+
+
+def test_the_lessons_are_walked_to_the_end_by_predicting_right(visit):
+    visit.page.click("#lessons")
+    for step in STEPS:
+        visit.until(f"document.documentElement.dataset.step === '{step.name}'")
+        assert visit.page.evaluate("document.activeElement.id") == "lesson-question"
+        assert visit.page.evaluate("new URLSearchParams(location.search).get('lesson')") == step.name
+        assert not any(visit.page.is_visible(part) for part in COVERED)
+        asks_number = isinstance(step.asks, Reading)
+        assert visit.page.is_visible("#chart svg") != asks_number
+        assert visit.page.is_visible("output[name=makespan]") != asks_number
+        predict(visit, step)
+        assert visit.page.inner_text("#lesson-verdict").startswith("Right: ")
+        assert visit.page.evaluate("document.activeElement.id") == "lesson-verdict"
+        assert visit.page.is_visible("#chart svg") and visit.page.is_visible("#steps")
+        visit.shows(makespan=step.result.metrics.makespan)
+        marked = visit.page.eval_on_selector_all("output.asked", "all => all.map((o) => o.dataset.value)")
+        assert marked == ([str(step.expected)] if asks_number else [])
+        for name, value in step.settings.items():
+            assert visit.page.input_value(f"[name={name}]") == str(value)
+        if step != STEPS[-1]:
+            visit.page.click("#lesson-next")
+    assert "That was the last step" in visit.page.inner_text("#lesson-verdict")
+    assert visit.page.is_disabled("#lesson-next")
+    visit.page.click("#lesson-leave")
+    assert not visit.page.is_visible("#lesson")
+    assert "lesson" not in visit.page.evaluate("location.search")
+    visit.shows(makespan=19)  # the last scenario stays, to be played with
+    assert visit.complaints == []
+
+
+def test_a_wrong_prediction_is_compared_and_explained_and_enter_is_enough(visit):
+    visit.page.click("#lessons")
+    visit.until("document.activeElement.id === 'lesson-question'")
+    visit.page.keyboard.press("Tab")
+    visit.page.keyboard.type("one")
+    visit.page.keyboard.press("Enter")
+    visit.until("document.querySelector('#lesson-hint').textContent.includes('not a number')")
+    assert not visit.page.is_visible("#chart svg")
+    visit.page.fill("#guess", "1")
+    visit.page.keyboard.press("Enter")
+    visit.until("document.activeElement.id === 'lesson-verdict'")
+    text = visit.page.inner_text("#lesson-verdict")
+    assert "You said: 1. The answer is: 3." in text and "1 + 1 + 1 = 3" in text
+    visit.page.click("#lesson-next")
+    visit.until("document.documentElement.dataset.step === 'four-portions'")
+    visit.page.click("#lesson-show")
+    visit.until("document.activeElement.id === 'lesson-verdict'")
+    assert visit.page.inner_text("#lesson-verdict").startswith("The answer is: 6.")
+    visit.page.click("#lesson-back")
+    visit.until("document.documentElement.dataset.step === 'one-portion'")
+    assert visit.page.input_value("#guess") == ""  # nothing is remembered
+    assert not visit.page.is_visible("#lesson-verdict")
+
+
+def test_a_block_is_picked_by_keyboard_and_nobody_says_beforehand_what_held_it_up(visit):
+    visit.page.evaluate("history.pushState(null, '', '?lesson=bubble'); dispatchEvent(new PopStateEvent('popstate'))")
+    visit.until("document.documentElement.dataset.step === 'bubble'")
+    visit.page.click("#lesson-form [type=submit]")
+    assert visit.page.inner_text("#lesson-hint") == "Pick a block of the chart first."
+    visit.page.hover('#chart [data-op="2F0"]')
+    visit.page.focus("#chart")
+    for key in ("ArrowUp", "ArrowUp", "ArrowUp", "Home", "ArrowDown", "ArrowDown", "ArrowRight"):
+        visit.page.keyboard.press(key)
+    visit.until("document.querySelector('#picked').textContent.includes('forward of micro-batch 1 on stage 3')")
+    assert "It started" not in visit.page.inner_text("#spot")
+    visit.page.keyboard.press("Enter")
+    visit.until("document.activeElement.id === 'lesson-verdict'")
+    assert "The answer is: forward of micro-batch 1 on stage 2." in visit.page.inner_text("#lesson-verdict")
+    visit.page.click('#chart [data-op="2F0"]')
+    visit.until("document.querySelector('#spot').textContent.includes('It started when')")
+
+
+def test_controls_stay_real_in_a_lesson_and_back_undoes_them(visit):
+    visit.page.click("#lessons")
+    visit.until("document.documentElement.dataset.step === 'one-portion'")
+    visit.set("micro_batches", 9)  # while the question stands: covered all the same, and put back for the answer
+    visit.shows(makespan=11)
+    assert not visit.page.is_visible("output[name=makespan]")
+    visit.page.click("#lesson-show")
+    visit.shows(makespan=3)
+    visit.until("document.documentElement.dataset.lesson === 'shown'")
+    visit.set("micro_batches", 5)
+    visit.shows(makespan=7)
+    visit.page.go_back()
+    visit.shows(makespan=3)
+    assert visit.page.is_visible("#lesson-verdict")  # the step stays answered
+    visit.page.click("#lesson-leave")
+    assert visit.page.evaluate("document.activeElement.id") == "lessons"
+
+
+def test_a_link_opens_a_step_covered_in_polish_without_taking_the_focus(opened, server):
+    visit = opened(server.url + "?lang=pl&lesson=slow-stage", viewport={"width": 360, "height": 740})
+    visit.until("document.documentElement.dataset.lesson === 'number'")  # before Python has started
+    assert not visit.page.is_visible("#chart")
+    visit.until("document.documentElement.dataset.step === 'slow-stage'")
+    assert visit.page.inner_text("#lesson-title") == "Wolniejszy etap i jego kolejka"
+    assert visit.page.evaluate("document.activeElement === document.body")
+    assert visit.page.evaluate("document.documentElement.scrollWidth") <= 360
+    assert visit.page.inner_text("#lesson-progress") == "5 / 12"
+    assert visit.page.input_value("[name=slow_factor]") == "2" and visit.page.is_checked("#slow")
+    visit.page.fill("#guess", "2")
+    visit.page.press("#guess", "Enter")
+    visit.page.wait_for_selector("#lesson-verdict", state="visible")
+    assert "Niezupełnie. Twoja odpowiedź: 2. Poprawna: 3." in visit.page.inner_text("#lesson-verdict")
+    assert visit.page.evaluate("document.documentElement.scrollWidth") <= 360
+    visit.page.click("[data-language=en]")
+    visit.until("document.querySelector('#lesson-verdict').textContent.startsWith('Not quite. You said: 2.')")
+    assert visit.complaints == []
+
+
+def test_an_unknown_lesson_is_named_and_the_first_one_opens(opened, server):
+    visit = opened(server.url + "?lesson=quantum")
+    visit.until("document.documentElement.dataset.step === 'one-portion'")
+    assert "no lesson called quantum" in visit.page.inner_text(".notice")
+    assert visit.page.evaluate("location.search") == "?lesson=one-portion"

@@ -17,6 +17,7 @@ do           with                                       answers
 ``path``     settings                                   the critical path as [device, start, end]
 ``trade``    settings, of (``batch`` or ``tensor``)     rows: the same work with another M, or other degrees t
 ``profile``  settings, of, width                        ``queues`` or ``activations`` over time: svg and sentences
+``lesson``   step; device, time, move or guess          a step of the lessons; what a guess is worth
 ===========  =========================================  ========================================================
 """
 
@@ -29,7 +30,7 @@ from itertools import islice
 from math import floor
 from typing import Any
 
-from pipesched import placement, report, strips, trade, views, why
+from pipesched import lessons, placement, report, strips, trade, views, why
 from pipesched.explain import block, moment, name, standing, way_back, why_idle
 from pipesched.metrics import Metrics
 from pipesched.model import Cell, Gap, Message, Op, ScenarioError
@@ -322,6 +323,22 @@ def _spot(result: Result, device: int, tick: int) -> tuple[int, int, Cell | None
     return start, end, timeline.schedule.rows[device][i], block(timeline, device, i)
 
 
+def _lesson(result: Result, asked: Mapping[str, Any], say: Say) -> Answer:
+    """Tell a step of the lessons; with ``guess``, also what it is worth (null: it is to be shown).
+
+    With ``time``, name the block at a point of the chart and keep why it is there to itself: a step may ask just that.
+    """
+    if "time" in asked:
+        spot = _explain(result, asked, say)
+        what = lessons.named(result, spot["op"], asked["lang"])
+        span = {name: number(spot[name], asked["lang"]) for name in ("start", "end")}
+        return spot | {"text": say("lesson.at", device=spot["device"], op=what, **span)}
+    step, wanted = lessons.find(asked["step"]), asked["step"]
+    unknown = say("lesson.unknown", given=wanted[:40]) if wanted and wanted != step.name else ""
+    answer = lessons.tell(step, asked["lang"]) | {"unknown": unknown}
+    return answer | lessons.judge(step, asked["guess"], asked["lang"]) if "guess" in asked else answer
+
+
 def _table(result: Result, asked: Mapping[str, Any], say: Say) -> Answer:
     language = asked["lang"]
     rows = [
@@ -377,4 +394,5 @@ ANSWERS: dict[str, Callable[[Result, Mapping[str, Any], Say], Answer]] = {
     "path": why.path,
     "trade": _trade,
     "profile": _profile,
+    "lesson": _lesson,
 }

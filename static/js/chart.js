@@ -9,7 +9,7 @@ const ZOOMS = [1, 2, 4, 8];
 
 export class Chart {
   /** @param {HTMLElement} box
-   * @param {{pointed: (device: number, time: number, move?: number) => Promise<void>, resized: () => void}} listener */
+   * @param {{pointed: (device: number, time: number, move?: number, picked?: boolean) => Promise<void>, resized: () => void}} listener */
   constructor(box, listener) {
     this.box = box;
     this.listener = listener;
@@ -121,7 +121,7 @@ export class Chart {
     const scale = this.svg.viewBox.baseVal.width / frame.width; // holds inside scaled slides too
     const device = Math.floor(((event.clientY - frame.top) * scale - this.fact("top")) / this.fact("lane"));
     const time = (((event.clientX - frame.left) * scale - this.fact("left")) / this.fact("plot")) * this.end;
-    if (device >= 0 && device < this.fact("devices") && time >= 0 && time <= this.end) this.listener.pointed(device, time);
+    if (device >= 0 && device < this.fact("devices") && time >= 0 && time <= this.end) this.listener.pointed(device, time, 0, event.type === "click");
   }
 
   /** @param {KeyboardEvent} event */
@@ -139,6 +139,9 @@ export class Chart {
     if (!this.svg || !move || event.ctrlKey || event.metaKey || event.altKey) return;
     event.preventDefault();
     // One after another: where a key leads from is known only when the one before it has been answered.
-    this.last = this.last.then(() => this.listener.pointed(...move(this.cursor)));
+    this.last = this.last.then(() => {
+      const [device, time, step] = move(this.cursor);
+      return this.listener.pointed(device, time, step, true);
+    });
   }
 }

@@ -5,6 +5,7 @@
 import { Chart } from "./chart.js";
 import { Curves } from "./curves.js";
 import { Form } from "./form.js";
+import { Lesson } from "./lesson.js";
 import { Profiles } from "./profiles.js";
 import { drawReturns } from "./returns.js";
 import { Simulator } from "./simulator.js";
@@ -53,12 +54,18 @@ const curves = new Curves(/** @type {HTMLDetailsElement} */ (part("curves")), {
   ask: (kind, details, settings) => ask(kind, details, settings, "curves"),
   shown: () => shown,
   width: () => Math.max(300, Math.min(760, part("curves").clientWidth)),
-  changed: keepCurves,
+  changed: () => keep("curves", curves.address),
 });
 const sources = new Sources(document, { ask, use });
 const profiles = new Profiles(document.querySelectorAll("details[data-of]"), part("chart"), (of) => ask("profile", { of, width: chart.width }, shown, of));
+const lesson = new Lesson(part("lesson"), /** @type {HTMLButtonElement} */ (part("lessons")), part("chart"), {
+  ask: (details) => ask("lesson", details, {}),
+  set: turned,
+  address: (name) => keep("lesson", name ?? ""),
+  notify: (text) => notify(text, "lesson"),
+});
 const simulator = new Simulator({ progress, ready, failed });
-const why = new Why({ ask, chart, on: query.get("path") === "1", toggled: keepPath });
+const why = new Why({ ask, chart, on: query.get("path") === "1", toggled: (on) => keep("path", on ? "1" : "") });
 
 /** Ask about the scenario on the page. Resolves with null where a newer question of its lane took its place, or Python
  * failed. @param {string} kind @param {object} details @param {object} [settings] @param {string} [lane] */
@@ -96,6 +103,22 @@ function use(settings) {
   simulate(form.settings, "push");
 }
 
+/** Put the settings of a lesson into the form, as a person would; the address follows without an entry of its own.
+ * @param {import("./form.js").Settings} settings */
+async function turned(settings) {
+  form.settings = settings;
+  part("spot").textContent = "";
+  settled = false;
+  await simulate(form.settings, "push");
+}
+
+/** Keep a choice of view in the address; an empty one leaves it. @param {string} name @param {string} value */
+function keep(name, value) {
+  if (value) query.set(name, value);
+  else query.delete(name);
+  history.replaceState(null, "", location.pathname + (query.size ? `?${query}`.replaceAll("%2C", ",") : "") + location.hash);
+}
+
 /** Draw the same scenario for another width, language or theme; what a person is about to change goes first. */
 async function redraw() {
   const before = shown;
@@ -106,6 +129,9 @@ async function redraw() {
 
 /** Read the address: what it gets wrong is named in a notice, and the default stands in. */
 async function open() {
+  const step = new URLSearchParams(location.search).get("lesson");
+  if (step === null) query.delete("lesson");
+  if (lesson.restore(step)) return;
   // In HTML that was pasted unescaped, "&micro_batches" has become "µ_batches".
   const fragment = location.hash.slice(1).replace(/&?(µ|%C2%B5)_batches=/g, "&micro_batches=");
   const { compare, ...settings } = Object.fromEntries(new URLSearchParams(fragment));
@@ -183,13 +209,6 @@ function compare(answer) {
   rows(part("compare"), answer.rows.map(({ label, first, second, change }) => [[label], [first], [second], [change]]));
 }
 
-/** Keep in the address which curves are shown. */
-function keepCurves() {
-  if (curves.address) query.set("curves", curves.address);
-  else query.delete("curves");
-  history.replaceState(null, "", `${location.pathname}${query.size ? `?${query}`.replaceAll("%2C", ",") : ""}${location.hash}`);
-}
-
 /** @param {HTMLOutputElement} output @param {{value: number | null, text: string}} number */
 function fill(output, { value, text }) {
   output.textContent = text;
@@ -252,22 +271,19 @@ const element = (tag, text) => Object.assign(document.createElement(tag), { text
 /** @param {string} text */
 const item = (text) => element("li", text);
 
-/** Say what is at a point of the chart. @param {number} device @param {number} time @param {number} [move] */
-async function pointed(device, time, move = 0) {
-  const spot = await ask("explain", { device, time, move });
+/** Say what is at a point of the chart; of a block that a lesson asks for, only its name, once it is picked.
+ * @param {number} device @param {number} time @param {number} [move] @param {boolean} [picked] not just pointed at */
+async function pointed(device, time, move = 0, picked = false) {
+  const { picking } = lesson;
+  if (picking && !picked) return;
+  const spot = await ask(picking ? "lesson" : "explain", { device, time, move }, shown, "explain");
   if (!spot) return;
+  if (picking) lesson.picked(spot);
   chart.select(spot);
   chart.follow(spot.chain ?? [], spot.device, spot.end);
-  drawReturns(chart, spot.returns);
+  drawReturns(chart, spot.returns ?? []);
   part("spot").textContent = [spot.text, ...(spot.more ?? [])].join(" ");
   part("spot").dataset.sort = spot.sort ?? "";
-}
-
-/** Keep in the address whether the critical path is shown. @param {boolean} on */
-function keepPath(on) {
-  if (on) query.set("path", "1");
-  else query.delete("path");
-  history.replaceState(null, "", `${location.pathname}${query.size ? `?${query}` : ""}${location.hash}`);
 }
 
 async function table() {
@@ -345,14 +361,13 @@ async function failed({ cause, ...details }) {
 /** @param {string} language */
 async function changeLanguage(language) {
   await speak(language);
-  query.set("lang", language);
-  history.replaceState(null, "", `?${query}${location.hash}`);
+  keep("lang", language);
   redraw();
+  lesson.retell();
 }
 
 letters.addEventListener("change", () => {
-  query.set("letters", letters.value);
-  history.replaceState(null, "", `?${query}${location.hash}`);
+  keep("letters", letters.value);
   redraw();
 });
 part("pin").addEventListener("click", () => {
@@ -383,4 +398,5 @@ addEventListener("popstate", open);
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => redraw());
 if (query.get("theme")) page.dataset.theme = theme();
 if (query.get("curves")) curves.address = query.get("curves") ?? "";
+if (query.has("lesson")) page.dataset.lesson = "number"; // covered from the start
 speaking.then(open);
