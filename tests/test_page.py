@@ -393,7 +393,7 @@ def test_every_schedule_can_be_chosen_and_shows_the_numbers_that_python_gives(vi
         )
         assert [int(peak) for peak in peaks] == list(metrics.peak_activations)
         assert visit.page.inner_text("#about cite") == REGISTRY[name].source
-    assert not visit.page.locator(".error").count()
+    assert not visit.page.locator("#scenario .error").count()
     assert visit.complaints == []
 
 
@@ -406,7 +406,7 @@ def test_what_a_schedule_cannot_do_is_said_at_the_field_and_put_right_by_a_click
     visit.until("document.documentElement.dataset.shown === 'dualpipe'")
     assert visit.page.input_value("[name=devices]") == "4"
     assert visit.page.input_value("[name=micro_batches]") == "8"  # what else it needs came along
-    assert not visit.page.locator(".error").count()
+    assert not visit.page.locator("#scenario .error").count()
 
 
 @pytest.mark.parametrize(

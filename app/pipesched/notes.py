@@ -36,7 +36,7 @@ def notes(scenario: Scenario, timeline: Timeline, metrics: Metrics) -> list[Note
     >>> from pipesched import run
     >>> result = run(schedule="1f1b", devices=4, micro_batches=2)
     >>> [note.message.key for note in notes(result.scenario, result.timeline, result.metrics)]
-    ['note.vs_gpipe.same', 'note.torch_1f1b']
+    ['note.vs_gpipe.equal', 'note.torch_1f1b']
     """
     name = scenario.schedule
     found: list[Note] = []
@@ -64,8 +64,10 @@ def _against_gpipe(scenario: Scenario, timeline: Timeline, metrics: Metrics) -> 
     gpipe = gpipe_makespan(scenario, timeline)
     if gpipe is not None:
         values = {"makespan": metrics.makespan, "gpipe": timeline.costs.time(gpipe), "n": scenario.micro_batches}
-        key = "note.vs_gpipe.same" if gpipe == timeline.end else "note.vs_gpipe.other"
-        yield Note(Message(key, {**values, "peak": max(metrics.peak_activations)}))
+        peak, key = max(metrics.peak_activations), "same" if gpipe == timeline.end else "other"
+        if key == "same" and peak == scenario.micro_batches:
+            key = "equal"  # with so few micro-batches not even memory is saved on the first device
+        yield Note(Message(f"note.vs_gpipe.{key}", {**values, "peak": peak}))
     if scenario.micro_batches < scenario.devices:
         yield Note(Message("note.torch_1f1b"))
 
@@ -77,6 +79,8 @@ def _groups(scenario: Scenario) -> Iterator[Note]:
     values = {"group": size, "n": count, "devices": devices, "rounds": rounds, "rest": count % size}
     if size == count < devices:
         yield Note(Message("note.group.few", values))
+    elif size < devices:
+        yield Note(Message("note.group.small", values))
     elif 0 < count % size < devices:
         yield Note(Message("note.group.refused", values))
     elif count % devices and scenario.group is None:
