@@ -25,7 +25,7 @@ def test_the_peaks_are_those_of_the_numbers(scenario):
     assert tuple(curve.peak for curve in result.queue_profiles) == result.metrics.peak_queue
     assume(
         all(result.timeline.costs.durations["F"])
-    )  # what a stage without layers keeps lasts no time: no curve has it
+    )  # a stage without layers keeps it for no time
     assert tuple(curve.peak for curve in result.activation_profiles) == result.metrics.peak_activations
 
 
