@@ -91,3 +91,12 @@ def test_the_curves_name_each_schedule_and_mark_the_scenario(axis, theme):
     rings = [circle for circle in root.iter(f"{SVG}circle") if circle.get("fill") == "none"]
     assert len(rings) == (axis == "micro_batches")  # M = 8 is among the points, K = 4 is not
     assert not {name for element in root.iter() for name in element.keys() if name == "style"}  # noqa: SIM118
+
+
+@pytest.mark.parametrize("of", ["queues", "activations"])
+def test_what_is_drawn_under_a_chart_beside_a_pinned_one_keeps_its_axis(of):
+    short = {"schedule": "gpipe", "devices": 2, "micro_batches": 2}
+    chart = ElementTree.fromstring(ask(settings=short, pinned=GPIPE)["svg"])
+    strips = ElementTree.fromstring(ask("profile", short, of=of, pinned=GPIPE)["svg"])
+    assert float(strips.get("data-plot")) == pytest.approx(float(chart.get("data-plot")), abs=0.1)
+    assert float(strips.get("data-left")) == pytest.approx(float(chart.get("data-left")), abs=0.1)

@@ -23,9 +23,7 @@ MT_NLG = {"hidden_size": 20480, "sequence_length": 2048, "heads": 128, "layers":
 def test_the_peaks_are_those_of_the_numbers(scenario):
     result = run(scenario)
     assert tuple(curve.peak for curve in result.queue_profiles) == result.metrics.peak_queue
-    assume(
-        all(result.timeline.costs.durations["F"])
-    )  # a stage without layers keeps it for no time
+    assume(all(result.timeline.costs.durations["F"]))  # a stage without layers keeps it for no time
     assert tuple(curve.peak for curve in result.activation_profiles) == result.metrics.peak_activations
 
 

@@ -32,17 +32,28 @@ class Strip:
 
 
 def draw(
-    timeline: Timeline, strips: list[Strip], *, title: str, kind: str, width: float, theme: Theme, language: str
+    timeline: Timeline,
+    strips: list[Strip],
+    *,
+    title: str,
+    kind: str,
+    width: float,
+    theme: Theme,
+    language: str,
+    until: float = 0,
 ) -> str:
-    """Return ``strips`` as SVG text; ``kind`` is the operation whose ink they have, ``title`` says what they show."""
-    palette, (_, chart) = PALETTES[theme], frame(timeline, width, language)
+    """Return ``strips`` as SVG text; ``kind`` is the operation whose ink they have, ``title`` says what they show.
+
+    ``until`` is a time that the axis reaches at least, as that of the chart above does.
+    """
+    palette, (_, chart) = PALETTES[theme], frame(timeline, width, language, until)
     lane = max(20, min(44, 400 / max(1, len(strips))))
     place = Layout(chart.left, chart.plot, lane, lane - 4, 8, chart.ticks)
     bottom = place.y(len(strips))
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {bottom + 22:g}" width="{width:g}" '
         f'height="{bottom + 22:g}" role="img" aria-label="{escape(title)}" class="profile" font-family="{FONT}" '
-        f'font-size="12" data-left="{place.left:.6g}" data-plot="{place.plot:.6g}" data-height="{bottom:g}" '
+        f'font-size="12" data-left="{place.left:.6g}" data-plot="{place.plot * (timeline.end / place.ticks):.6g}" data-height="{bottom:g}" '
         f'data-end="{timeline.costs.time(timeline.end)}"><title>{escape(title)}</title>',
         axis(timeline, place, palette, bottom, language),
     ]

@@ -23,7 +23,7 @@ class Drawing(NamedTuple):
     formula: list[str]
 
 
-def queues(result: Result, *, width: float, theme: Theme, language: str) -> Drawing:
+def queues(result: Result, *, width: float, theme: Theme, language: str, until: float = 0) -> Drawing:
     """Draw the queue before each stage over time. Before stage 1 stand all inputs: it has a scale of its own."""
     timeline, curves = result.timeline, result.queue_profiles
     time, highest = timeline.costs.time, max((curve.peak for curve in curves[1:]), default=0)
@@ -46,7 +46,7 @@ def queues(result: Result, *, width: float, theme: Theme, language: str) -> Draw
         said.append(Message("profile.queue.sum", {"sum": Fraction(waited) / timeline.costs.ticks_per_unit}))
     said.append(Message("profile.queue.inputs", {"n": curves[0].peak if curves else 0}))
     title = sentence(Message("profile.queue.title"), language)
-    svg = draw(timeline, strips, title=title, kind="F", width=width, theme=theme, language=language)
+    svg = draw(timeline, strips, title=title, kind="F", width=width, theme=theme, language=language, until=until)
     return Drawing(svg, [sentence(message, language) for message in said], [])
 
 
@@ -59,7 +59,7 @@ def _longest_queue(result: Result, highest: Number) -> Message:
     return Message("profile.queue.longest", {"what": Message("count.micro_batches", {"n": highest}), **where})
 
 
-def activations(result: Result, *, width: float, theme: Theme, language: str) -> Drawing:
+def activations(result: Result, *, width: float, theme: Theme, language: str, until: float = 0) -> Drawing:
     """Draw what each device keeps for its backwards over time: in activations, or in bytes where these differ."""
     timeline, scenario, held, sized = result.timeline, result.scenario, result.activation_profiles, result.byte_profiles
     labels, _ = frame(timeline, width, language)
@@ -83,7 +83,7 @@ def activations(result: Result, *, width: float, theme: Theme, language: str) ->
     if in_bytes:
         said.append(Message("profile.bytes.shape"))
     title = sentence(Message("profile.activations.title"), language)
-    svg = draw(timeline, strips, title=title, kind="B", width=width, theme=theme, language=language)
+    svg = draw(timeline, strips, title=title, kind="B", width=width, theme=theme, language=language, until=until)
     return Drawing(svg, [sentence(message, language) for message in said], formula(result, language) if highest else [])
 
 

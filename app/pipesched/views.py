@@ -20,28 +20,32 @@ CURVED = ("bubble_fraction_of_total", "makespan", "peak_micro_batches")
 AXES = {"micro_batches": "M", "devices": "K"}
 
 
-def beside(result: Result, asked: Mapping[str, Any], most: int) -> tuple[Answer | None, float]:
-    """Return the pinned scenario beside ``result``, and the time that the axis of both has to reach.
-
-    None and 0 where nothing is pinned, or where the pinned settings, or these, cannot be run to their end.
-    """
+def pinned(result: Result, asked: Mapping[str, Any], most: int) -> Result | None:
+    """Return the pinned scenario's result; None where nothing is pinned, or one of the two cannot be run to its end."""
     if not asked.get("pinned") or result.deadlock:
-        return None, 0
-    pinned, errors = read(asked["pinned"], most)
-    if errors or pinned.deadlock:
-        return None, 0
-    until = max(pinned.metrics.makespan, result.metrics.makespan)
+        return None
+    other, errors = read(asked["pinned"], most)
+    return None if errors or other.deadlock else other
+
+
+def until(result: Result, other: Result | None) -> float:
+    """Return the time that the axes of both have to reach; 0 where there is only one."""
+    return max(other.metrics.makespan, result.metrics.makespan) if other else 0
+
+
+def beside(result: Result, other: Result, asked: Mapping[str, Any], end: float) -> Answer:
+    """Return the pinned ``other`` drawn up to ``end``, and how ``result`` differs from it."""
     language = asked["lang"]
-    drawn = pinned.svg(
+    drawn = other.svg(
         width=asked["width"],
         theme=asked["theme"],
         language=language,
         letters=asked.get("letters", "pytorch"),
-        until=until,
+        until=end,
     )
-    rows = [row._asdict() for row in differences(pinned, result, language)]
-    titles = {"title": title(pinned, language), "other": title(result, language)}
-    return {"svg": drawn, "changed": pinned.scenario.changed(), "rows": rows, **titles}, until
+    rows = [row._asdict() for row in differences(other, result, language)]
+    titles = {"title": title(other, language), "other": title(result, language)}
+    return {"svg": drawn, "changed": other.scenario.changed(), "rows": rows, **titles}
 
 
 def point(result: Result, asked: Mapping[str, Any]) -> Answer:

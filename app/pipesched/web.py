@@ -16,7 +16,7 @@ do           with                                       answers
 ``what_if``  settings                                   which stage gains most by being faster, in a sentence
 ``path``     settings                                   the critical path as [device, start, end]
 ``trade``    settings, of (``batch`` or ``tensor``)     rows: the same work with another M, or other degrees t
-``profile``  settings, of, width                        ``queues`` or ``activations`` over time: svg and sentences
+``profile``  settings, of, width, pinned                ``queues`` or ``activations`` over time: svg and sentences
 ``lesson``   step; device, time, move or guess          a step of the lessons; what a guess is worth
 ===========  =========================================  ========================================================
 """
@@ -64,12 +64,13 @@ def handle(request: str) -> str:
 def _run(result: Result, asked: Mapping[str, Any], say: Say) -> Answer:
     scenario, language = result.scenario, asked["lang"]
     letters = asked.get("letters", "pytorch")
-    pinned, until = views.beside(result, asked, MOST)
+    pinned = views.pinned(result, asked, MOST)
+    until = views.until(result, pinned)
     drawn = {
         "settings": scenario.settings(),
         "changed": scenario.changed(),
         "svg": result.svg(width=asked["width"], theme=asked["theme"], language=language, letters=letters, until=until),
-        "pinned": pinned,
+        "pinned": pinned and views.beside(result, pinned, asked, until),
         "end": result.timeline.costs.time(result.timeline.end),
         "kinds": sorted({op.kind for op in result.timeline.position}),
         "events": max(map(len, result.timeline.starts), default=0),
@@ -304,7 +305,8 @@ def _returns(result: Result, cell: Cell | None) -> list[Answer]:
 
 def _profile(result: Result, asked: Mapping[str, Any], say: Say) -> Answer:
     draw = {"queues": strips.queues, "activations": strips.activations}[asked["of"]]
-    drawing = draw(result, width=asked["width"], theme=asked["theme"], language=asked["lang"])
+    until = views.until(result, views.pinned(result, asked, MOST))
+    drawing = draw(result, width=asked["width"], theme=asked["theme"], language=asked["lang"], until=until)
     return drawing._asdict() | {"of": asked["of"]}
 
 

@@ -57,7 +57,7 @@ const curves = new Curves(/** @type {HTMLDetailsElement} */ (part("curves")), {
   changed: () => keep("curves", curves.address),
 });
 const sources = new Sources(document, { ask, use });
-const profiles = new Profiles(document.querySelectorAll("details[data-of]"), part("chart"), (of) => ask("profile", { of, width: chart.width }, shown, of));
+const profiles = new Profiles(document.querySelectorAll("details[data-of]"), part("chart"), (of) => ask("profile", { of, width: chart.width, pinned }, shown, of));
 const lesson = new Lesson(part("lesson"), /** @type {HTMLButtonElement} */ (part("lessons")), part("chart"), {
   ask: (details) => ask("lesson", details, {}),
   set: turned,
