@@ -117,6 +117,8 @@ def test_a_strip_steps_where_and_as_high_as_what_it_shows(scenario):
     highest = max(limit, *(curve.peak for curve in curves))
     full = (max(20, min(44, 400 / len(curves)))) - 4 - 2
     for device, curve in enumerate(curves):
+        if not curve.peak:
+            continue  # a device without layers keeps nothing for any time: there is no outline
         steps = list(zip(curve.ticks, curve.values, strict=True))
         expected = [
             (left + plot * float(Fraction(tick, result.timeline.end)), full * value / highest)

@@ -49,11 +49,11 @@ def draw(
     palette, (_, chart) = PALETTES[theme], frame(timeline, width, language, until)
     lane = max(20, min(44, 400 / max(1, len(strips))))
     place = Layout(chart.left, chart.plot, lane, lane - 4, 8, chart.ticks)
-    bottom = place.y(len(strips))
+    bottom, span = place.y(len(strips)), place.plot * (timeline.end / place.ticks)
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {bottom + 22:g}" width="{width:g}" '
         f'height="{bottom + 22:g}" role="img" aria-label="{escape(title)}" class="profile" font-family="{FONT}" '
-        f'font-size="12" data-left="{place.left:.6g}" data-plot="{place.plot * (timeline.end / place.ticks):.6g}" data-height="{bottom:g}" '
+        f'font-size="12" data-left="{place.left:.6g}" data-plot="{span:.6g}" data-height="{bottom:g}" '
         f'data-end="{timeline.costs.time(timeline.end)}"><title>{escape(title)}</title>',
         axis(timeline, place, palette, bottom, language),
     ]
