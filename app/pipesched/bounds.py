@@ -117,9 +117,9 @@ def theory(scenario: Scenario, timeline: Timeline) -> Theory:
     forms = FORMS[scenario.schedule](pipe) if scenario.schedule in FORMS else []
     form = next((form for form in forms if not form.unmet), forms[0] if forms else None)
     terms = () if form is None or form.unmet else _terms(form.symbols, pipe)
-    step = pipe.f[0] + (pipe.b[0] if any(op.kind != "F" for op in timeline.position) else 0)
+    step = pipe.f[0] + (pipe.b[0] if timeline.kinds > {"F"} else 0)
     value = _evaluate(terms) if terms else None
-    return Theory(form, value, terms, lower_bound(timeline), tuple(_why_not_textbook(scenario, pipe, form)), step)
+    return Theory(form, value, terms, lower_bound(timeline), tuple(_why_not_textbook(scenario, pipe)), step)
 
 
 def gpipe_makespan(scenario: Scenario, timeline: Timeline) -> int | None:
@@ -129,7 +129,7 @@ def gpipe_makespan(scenario: Scenario, timeline: Timeline) -> int | None:
     return None if form is None else _evaluate(_terms(form.symbols, pipe))
 
 
-def _why_not_textbook(scenario: Scenario, pipe: _Pipe, form: Form | None) -> list[Message]:
+def _why_not_textbook(scenario: Scenario, pipe: _Pipe) -> list[Message]:
     """Say which assumption of makespan = (M + K - 1) equal steps does not hold."""
     why = []
     if scenario.schedule == "sequential" and pipe.K > 1 < pipe.M:
@@ -221,8 +221,7 @@ def lower_bound(timeline: Timeline) -> int:
 def _least(timeline: Timeline, kind: str) -> tuple[int, ...]:
     """Return, per stage, below what time no operation of ``kind`` is through: where pairs overlap, its part of one."""
     alone, paired = timeline.costs.durations[kind], timeline.costs.paired[kind]
-    has_pairs = any(len(cell.ops) > 1 for row in timeline.schedule.rows for cell in row)
-    return tuple(map(min, alone, paired)) if has_pairs else alone
+    return tuple(map(min, alone, paired)) if timeline.schedule.has_pairs else alone
 
 
 def _kinds_and_homes(timeline: Timeline) -> tuple[set[str], list[set[int]]]:

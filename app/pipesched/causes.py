@@ -32,7 +32,7 @@ from itertools import pairwise
 from typing import Literal, NamedTuple, get_args
 
 from pipesched.explain import name
-from pipesched.metrics import peak_memory, work_per_stage
+from pipesched.metrics import arrivals, peak_memory, work_per_stage
 from pipesched.model import Cell, Gap, Message, Timeline
 from pipesched.rules import Values
 
@@ -95,14 +95,14 @@ class Study:
 def study(timeline: Timeline, limit: Limit | None = None) -> Study:
     """Look up what the gaps of a finished ``timeline`` are sorted by; ``limit``: what the schedule had to keep to."""
     values, work = Values(timeline.schedule), work_per_stage(timeline)
-    arrivals, rows = _arrivals(timeline, values), timeline.schedule.rows
-    forward = [_soonest(timeline, row, column, True) for row, column in zip(rows, arrivals, strict=True)]
-    other = [_soonest(timeline, row, column, False) for row, column in zip(rows, arrivals, strict=True)]
+    columns, rows = _arrivals(timeline), timeline.schedule.rows
+    forward = [_soonest(timeline, row, column, True) for row, column in zip(rows, columns, strict=True)]
+    other = [_soonest(timeline, row, column, False) for row, column in zip(rows, columns, strict=True)]
     return Study(
         timeline,
         values,
         limit,
-        arrivals,
+        columns,
         forward,
         other,
         _heaviest(timeline, work),
@@ -225,25 +225,17 @@ def senders(timeline: Timeline) -> frozenset[Place]:
     """Return the places whose values are needed on another device, where sending blocks; else none."""
     if not (timeline.costs.blocks and timeline.costs.latency):
         return frozenset()
-    values, position = Values(timeline.schedule), timeline.position
-    needed = (
-        (device, timeline.made[base + op.micro_batch])
-        for op, (device, _) in position.items()
-        for base in values.needs(*op)
-    )
-    return frozenset(Place(*position[cell.ops[0]]) for device, (_, home, cell) in needed if home != device)
+    values = Values(timeline.schedule)
+    leaving = values.leaving(timeline.schedule)
+    return frozenset(Place(*place) for op, place in timeline.position.items() if values.product(op) in leaving)
 
 
-def _arrivals(timeline: Timeline, values: Values) -> list[list[int]]:
-    latency, made = timeline.costs.latency, timeline.made
-    arrivals = [[0] * len(starts) for starts in timeline.starts]
-    for (stage, kind, micro_batch), (device, i) in timeline.position.items():
-        for base in values.needs(stage, kind, micro_batch):
-            end, home, _ = made[base + micro_batch]
-            arrived = end if home == device else end + latency
-            if arrived > arrivals[device][i]:
-                arrivals[device][i] = arrived
-    return arrivals
+def _arrivals(timeline: Timeline) -> list[list[int]]:
+    columns = [[0] * len(starts) for starts in timeline.starts]
+    for op, arrived, *_ in arrivals(timeline):
+        device, i = timeline.position[op]
+        columns[device][i] = max(columns[device][i], arrived)
+    return columns
 
 
 def _could_run(timeline: Timeline, cell: Cell) -> bool:
@@ -329,9 +321,9 @@ def _awaits_gradient(study: Study, device: int, i: int, cause: Cell) -> bool:
     start, latency = timeline.starts[device][i], timeline.costs.latency
     awaited = {base + op.micro_batch for op in timeline.schedule.rows[device][i].ops for base in values.needs(*op)}
     for op in cause.ops:
-        product = values.produces(op.stage, op.kind)
-        if product is not None and product + op.micro_batch in awaited:
-            end, home, _ = timeline.made[product + op.micro_batch]
+        product = values.product(op)
+        if product is not None and product in awaited:
+            end, home, _ = timeline.made[product]
             if end + latency * (home != device) == start:
                 return op.kind != "F"
     return False

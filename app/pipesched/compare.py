@@ -4,13 +4,12 @@ from typing import Any, NamedTuple
 
 from pipesched.model import Message
 from pipesched.run import Result
-from pipesched.words import number, percent, sentence
+from pipesched.words import SHARES, number, percent, sentence
 
 COMPARED = (
     "makespan", "longest_span", "first_output", "speedup",
     "bubble_fraction_of_total", "bubble_fraction_of_ideal", "bubble_rate_of_span",
 )  # fmt: skip
-SHARES = {"bubble_fraction_of_total", "bubble_fraction_of_ideal", "bubble_rate_of_span"}
 LARGEST = ("peak_micro_batches", "weight_versions")
 """Metrics per device, of which the largest is compared."""
 

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from pipesched.explain import name
 from pipesched.model import Cell, Message, Op
 from pipesched.run import Result, run
-from pipesched.words import number, percent, sentence
+from pipesched.words import SHARES, number, percent, sentence
 
 Settings = Mapping[str, Any]
 Value = int | float
@@ -86,8 +86,6 @@ class Step:
             return {**known, "answer": self.asks.text(self.settings, language)}
         return {**known, "answer": named(self.result, str(self.expected), language)}
 
-
-SHARES = {"bubble_fraction_of_total", "utilisation"}
 
 MAKESPAN = Reading("makespan")
 FOUR = {"devices": 4, "micro_batches": 8}

@@ -5,7 +5,7 @@ as an int where it is whole and as the nearest float otherwise.
 """
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -70,7 +70,7 @@ def measure(timeline: Timeline) -> Metrics:
     columns = list(zip(timeline.starts, timeline.ends, strict=True))
     busy = [sum(ends) - sum(starts) for starts, ends in columns]
     span = max((ends[-1] - starts[0] for starts, ends in columns if starts), default=0)
-    durations, waits = timeline.costs.durations, list(_arrivals(timeline))
+    durations, waits = timeline.costs.durations, list(arrivals(timeline))
     alone = sum(durations[op.kind][op.stage] for op in timeline.position)
     sequential = alone + timeline.costs.latency * sum(hops for *_, hops in waits)
     chunks = max(Fraction(1), Fraction(timeline.schedule.stages, devices or 1))
@@ -132,14 +132,15 @@ def queues(timeline: Timeline, kinds: str = "F") -> list[list[Wait]]:
 
     A micro-batch has arrived when the last of the values it needs is on the device.
     """
-    return _queues(timeline, _arrivals(timeline), kinds)
+    return _queues(timeline, arrivals(timeline), kinds)
 
 
 Arrival = tuple[Op, int, int, int]
 """An operation, the ticks at which its last value arrived and at which it started, and how many values had to hop."""
 
 
-def _arrivals(timeline: Timeline) -> Iterable[Arrival]:
+def arrivals(timeline: Timeline) -> Iterator[Arrival]:
+    """Yield when the values of each operation that ran were on its device, in the order they were simulated."""
     values, made, latency = Values(timeline.schedule), timeline.made, timeline.costs.latency
     for op, (device, i) in timeline.position.items():
         arrived = hops = 0
@@ -153,9 +154,9 @@ def _arrivals(timeline: Timeline) -> Iterable[Arrival]:
         yield op, arrived, timeline.starts[device][i], hops
 
 
-def _queues(timeline: Timeline, arrivals: Iterable[Arrival], kinds: str) -> list[list[Wait]]:
+def _queues(timeline: Timeline, arrived_ops: Iterable[Arrival], kinds: str) -> list[list[Wait]]:
     waits: list[list[Wait]] = [[] for _ in range(timeline.schedule.stages)]
-    for op, arrived, started, _ in arrivals:
+    for op, arrived, started, _ in arrived_ops:
         if op.kind in kinds:
             waits[op.stage].append((arrived, started, op.micro_batch))
     return [sorted(stage) for stage in waits]

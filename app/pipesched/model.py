@@ -134,6 +134,11 @@ class Schedule:
         """M, one more than the largest micro-batch that appears (0 for an empty schedule)."""
         return 1 + max((op.micro_batch for row in self.rows for cell in row for op in cell.ops), default=-1)
 
+    @cached_property
+    def has_pairs(self) -> bool:
+        """Whether some operations overlap in pairs."""
+        return any(isinstance(cell, Pair) for row in self.rows for cell in row)
+
 
 @dataclass(frozen=True)
 class Costs:
@@ -249,6 +254,11 @@ class Timeline:
     def end(self) -> int:
         """The makespan in ticks, from time 0 to the end of the last operation."""
         return max((ends[-1] for ends in self.ends if ends), default=0)
+
+    @cached_property
+    def kinds(self) -> frozenset[str]:
+        """The kinds of the operations that ran."""
+        return frozenset(op.kind for op in self.position)
 
     @property
     def intervals(self) -> Iterator[Interval]:

@@ -49,11 +49,11 @@ def durations(result: Result, language: str) -> str:
     share = scenario.share(schedule.stages, schedule.devices) / scenario.tensor
     unit, talk = share * scenario.size()[1], share * scenario.tensor * scenario.reductions()
     f, i, w = scenario.forward * unit + talk, scenario.input_grad * unit + talk, scenario.weight_grad * unit
-    kinds = {op.kind for op in result.timeline.position}
+    kinds = result.timeline.kinds
     parts: list[tuple[str, int | Fraction]] = [("f", f)]
     if kinds - {"F"}:
         parts += [("i", i), ("w", w), ("b = i + w", i + w)]
-    if any(len(cell.ops) > 1 for row in schedule.rows for cell in row[: 4 * schedule.devices]):
+    if schedule.has_pairs:
         parts.append(("F&B", (f + i + w) * scenario.overlap_share()))
     if "U" in kinds:
         parts.append(("u", scenario.update * share))
@@ -104,7 +104,7 @@ def _best(result: Result) -> Optimum | None:
     scenario, schedule = result.scenario, result.timeline.schedule
     if scenario.batch is None or scenario.batch < 2:
         return None
-    kinds = "F" if all(op.kind == "F" for op in result.timeline.position) else "FB"
+    kinds = "F" if result.timeline.kinds == {"F"} else "FB"
 
     def step(micro_batches: int) -> Fraction:
         costs = replace(scenario, micro_batches=micro_batches).costs(schedule.stages, schedule.devices)

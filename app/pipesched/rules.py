@@ -23,7 +23,7 @@ Sources: GPipe (arXiv 1811.06965) section 2, 2.3 for R; Zero Bubble (arXiv 2401.
 
 from typing import NamedTuple
 
-from pipesched.model import Schedule
+from pipesched.model import Op, Schedule
 
 ACTIVATION, GRADIENT = "activation", "gradient"
 
@@ -50,7 +50,6 @@ class Values:
 
     Numbers, because these look-ups are the inner loop of a drag of a slider.
 
-    >>> from pipesched.model import Op
     >>> two = Values(Schedule(((Op(0, "F", 0), Op(0, "B", 0)), (Op(1, "F", 0), Op(1, "B", 0)))))
     >>> two.needs(0, "B", 0), two.produces(1, "B")  # the own activation and the gradient of stage 1
     ((2, 1), 1)
@@ -75,6 +74,18 @@ class Values:
         """Return the number of the value that the operation makes, less its micro-batch; None: nothing waits for it."""
         what = TABLE[kind].produces
         return None if what is None else self._base(what, stage)
+
+    def product(self, op: Op) -> int | None:
+        """Return the number of the value that ``op`` makes, its micro-batch included; None: nothing waits for it."""
+        base = self.produces(op.stage, op.kind)
+        return None if base is None else base + op.micro_batch
+
+    def leaving(self, schedule: Schedule) -> frozenset[int]:
+        """Return the numbers of the values that are needed on another device than the one that makes them."""
+        ops = [(device, op) for device, row in enumerate(schedule.rows) for cell in row for op in cell.ops]
+        homes = {self.product(op): device for device, op in ops}
+        needed = ((device, base + op.micro_batch) for device, op in ops for base in self.needs(*op))
+        return frozenset(number for device, number in needed if homes.get(number) != device)
 
     def _base(self, what: str, stage: int) -> int:
         return ((what == ACTIVATION) * self.stages + stage) * self.count

@@ -87,16 +87,8 @@ def simulate(schedule: Schedule, costs: Costs) -> Timeline:
 
 def _senders(schedule: Schedule, values: Values) -> Callable[[Cell], bool]:
     """Return a test whether what a cell makes is needed on another device than its own."""
-    ops = [(device, op) for device, row in enumerate(schedule.rows) for cell in row for op in cell.ops]
-
-    def product(op: Op) -> int:
-        base = values.produces(op.stage, op.kind)
-        return -1 if base is None else base + op.micro_batch
-
-    homes = {product(op): device for device, op in ops}
-    needed = ((device, base + op.micro_batch) for device, op in ops for base in values.needs(*op))
-    leaving = {number for device, number in needed if homes.get(number) != device}
-    return lambda cell: any(product(op) in leaving for op in cell.ops)
+    leaving = values.leaving(schedule)
+    return lambda cell: any(values.product(op) in leaving for op in cell.ops)
 
 
 def _stuck(
@@ -108,9 +100,9 @@ def _stuck(
     for device in unfinished:
         for cell in schedule.rows[device][len(starts[device]) :]:
             for op in cell.ops:
-                product = values.produces(op.stage, op.kind)
+                product = values.product(op)
                 if product is not None:
-                    to_come[product + op.micro_batch] = cell
+                    to_come[product] = cell
     stuck = {}
     for device in unfinished:
         cell = schedule.rows[device][len(starts[device])]

@@ -88,7 +88,7 @@ def activations(result: Result, *, width: float, theme: Theme, language: str, un
 
 
 def _runs_again(result: Result) -> bool:
-    return result.scenario.recompute != "none" or any(op.kind == "R" for op in result.timeline.position)
+    return result.scenario.recompute != "none" or "R" in result.timeline.kinds
 
 
 def _most_activations(result: Result, language: str) -> list[Message]:

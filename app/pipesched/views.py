@@ -11,7 +11,7 @@ from pipesched.curves import Curve, draw
 from pipesched.metrics import Metrics
 from pipesched.model import Message
 from pipesched.run import Result, read
-from pipesched.words import sentence
+from pipesched.words import SHARES, sentence
 
 Answer = dict[str, Any]
 
@@ -70,7 +70,7 @@ def curves(result: Result, asked: Mapping[str, Any]) -> Answer:
         axis=AXES[axis],
         title=sentence(Message("curves.chart", {"what": what, "axis": AXES[axis]}), language),
         here=here,
-        is_share=metric == "bubble_fraction_of_total",
+        is_share=metric in SHARES,
         width=asked["width"],
         theme=asked["theme"],
         language=language,

@@ -37,15 +37,13 @@ from pipesched.model import Cell, Gap, Message, Op, ScenarioError
 from pipesched.run import Result, read
 from pipesched.scenario import Scenario
 from pipesched.schedules import REGISTRY
-from pipesched.words import catalogue, number, percent, sentence
+from pipesched.words import SHARES, catalogue, number, percent, sentence
 
 Answer = dict[str, Any]
 Say = Callable[..., str]
 
 MOST = 400_000
 """The most operations that a page is asked to simulate: half a minute in a browser; the command line takes more."""
-
-SHARES = {"bubble_fraction_of_total", "bubble_fraction_of_ideal", "bubble_rate_of_span", "utilisation"}
 
 
 def handle(request: str) -> str:
@@ -72,7 +70,7 @@ def _run(result: Result, asked: Mapping[str, Any], say: Say) -> Answer:
         "svg": result.svg(width=asked["width"], theme=asked["theme"], language=language, letters=letters, until=until),
         "pinned": pinned and views.beside(result, pinned, asked, until),
         "end": result.timeline.costs.time(result.timeline.end),
-        "kinds": sorted({op.kind for op in result.timeline.position}),
+        "kinds": sorted(result.timeline.kinds),
         "events": max(map(len, result.timeline.starts), default=0),
         "limits": _limits(result, say),
         "unused": report.unused(scenario, language),
@@ -165,7 +163,7 @@ def _limits(result: Result, say: Say) -> list[str]:
     """List what the model leaves out, for the settings at hand."""
     scenario = result.scenario
     decoding = scenario.schedule == "decode"
-    keys = ["forward_only" if all(op.kind == "F" for op in result.timeline.position) else "training"]
+    keys = ["forward_only" if result.timeline.kinds <= {"F"} else "training"]
     keys += ["no_transfers" if not scenario.comm else "blocking" if scenario.send == "blocking" else "latency"]
     size = "constant_batch" if scenario.batch and scenario.schedule != "order" else "constant_size"
     keys += [size] if decoding else [size, "independent"]

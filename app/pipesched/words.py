@@ -20,6 +20,8 @@ from pipesched.model import Message
 LOCALES = Path(__file__).parent / "locales"
 LANGUAGES = tuple(sorted(path.stem for path in LOCALES.glob("*.json")))
 COUNTED = {"device", "home", "stage", "micro_batch", "token", "stream", "place"}
+SHARES = {"bubble_fraction_of_total", "bubble_fraction_of_ideal", "bubble_rate_of_span", "utilisation"}
+"""The metrics that people read in percent."""
 
 
 @cache

@@ -7,6 +7,9 @@ const ZOOMS = [1, 2, 4, 8];
 
 /** @typedef {[device: number, start: number, end: number]} Span */
 
+/** A drawing of Python's as an element. @param {string} text */
+export const parsed = (text) => /** @type {SVGSVGElement} */ (/** @type {any} */ (new DOMParser().parseFromString(text, "image/svg+xml").documentElement));
+
 export class Chart {
   /** @param {HTMLElement} box
    * @param {{pointed: (device: number, time: number, move?: number, picked?: boolean) => Promise<void>, resized: () => void}} listener */
@@ -42,7 +45,7 @@ export class Chart {
 
   /** Show a new drawing. @param {string} text */
   draw(text) {
-    const svg = /** @type {SVGSVGElement} */ (/** @type {any} */ (new DOMParser().parseFromString(text, "image/svg+xml").documentElement));
+    const svg = parsed(text);
     this.svg = svg;
     this.head = /** @type {SVGPathElement} */ (document.createElementNS(SVG, "path"));
     this.head.setAttribute("class", "head");

@@ -2,6 +2,8 @@
 // Curves of a metric over M or K: the points are asked for one by one, so that a drag never waits for more than one,
 // and Python draws what has come in.
 
+import { parsed } from "./chart.js";
+
 /** @typedef {{schedule: string, points: [number, number | null][]}} Series */
 
 const STOPS = { micro_batches: [1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64], devices: [1, 2, 3, 4, 6, 8, 12, 16] };
@@ -70,7 +72,7 @@ export class Curves {
       }
       const drawn = await this.listener.ask("curves", { axis, metric, series: series.filter(({ points }) => points.length), width: this.listener.width() });
       if (run !== this.run) return;
-      if (drawn) this.box.replaceChildren(new DOMParser().parseFromString(drawn.svg, "image/svg+xml").documentElement);
+      if (drawn) this.box.replaceChildren(parsed(drawn.svg));
     }
     this.note.hidden = axis !== "devices" || !settings.stage_times;
   }

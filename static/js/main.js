@@ -2,7 +2,7 @@
 // Joins the parts: form or URL -> question -> Python -> answer -> page. The address is the scenario: its fragment
 // holds every setting that is not at its default, its query how to show it (lang, theme, path).
 
-import { Chart } from "./chart.js";
+import { Chart, parsed } from "./chart.js";
 import { Curves } from "./curves.js";
 import { Form } from "./form.js";
 import { Lesson } from "./lesson.js";
@@ -87,7 +87,7 @@ async function simulate(settings, address) {
   if (answer.problems.length) return;
   dismiss("python");
   show(answer);
-  if (answer.deadlock) form.complain([{ field: "order", text: answer.deadlock, repairs: [] }]);
+  form.complain(stopped(answer));
   const there = link(answer.changed);
   if (there !== location.pathname + location.search + location.hash) {
     // A drag makes one entry: it is pushed when the handle first moves, and follows the handle from then on.
@@ -96,6 +96,9 @@ async function simulate(settings, address) {
   }
   settled = address === "push";
 }
+
+/** What to say at the order where it deadlocks; the chart is shown as far as it came. @param {{deadlock: string | null}} answer */
+const stopped = ({ deadlock }) => (deadlock ? [{ field: "order", text: deadlock, repairs: [] }] : []);
 
 /** Change these settings, as a button offers. @param {import("./form.js").Settings} settings */
 function use(settings) {
@@ -143,7 +146,7 @@ async function open() {
   for (const problem of answer.problems) notify(say("page.from_link", { text: problem.text }), `link-${problem.field}`);
   form.settings = answer.settings;
   show(answer);
-  form.complain(answer.deadlock ? [{ field: "order", text: answer.deadlock, repairs: [] }] : []);
+  form.complain(stopped(answer));
   settled = true;
 }
 
@@ -202,8 +205,7 @@ function compare(answer) {
   part("pin").textContent = say(pinned ? "compare.unpin" : "compare.pin");
   if (!answer) return;
   pinned = answer.changed;
-  const drawing = new DOMParser().parseFromString(answer.svg, "image/svg+xml").documentElement;
-  part("pinned").replaceChildren(element("p", `A: ${answer.title}`), drawing, element("p", `B: ${answer.other}`));
+  part("pinned").replaceChildren(element("p", `A: ${answer.title}`), parsed(answer.svg), element("p", `B: ${answer.other}`));
   part("title-a").textContent = answer.title;
   part("title-b").textContent = answer.other;
   rows(part("compare"), answer.rows.map(({ label, first, second, change }) => [[label], [first], [second], [change]]));
@@ -376,9 +378,7 @@ part("pin").addEventListener("click", () => {
 });
 part("take").addEventListener("click", async () => {
   const answer = await ask("order", {});
-  if (!answer) return;
-  form.fill({ order: answer.order, schedule: "order" });
-  simulate(form.settings, "push");
+  if (answer) use({ order: answer.order, schedule: "order" });
 });
 part("languages").addEventListener("click", (event) => {
   const choice = /** @type {HTMLElement} */ (event.target).closest("[data-language]");

@@ -2,6 +2,8 @@
 // What stands under the chart, on its time axis: curves that Python draws once a person opens them. They are asked for
 // when the settings have come to rest, each in its own lane, so that a drag never waits for them.
 
+import { parsed } from "./chart.js";
+
 const SVG = "http://www.w3.org/2000/svg";
 const REST = 150; // ms without a newer chart until the curves are asked for
 
@@ -46,7 +48,7 @@ export class Profiles {
     const drawing = await this.ask(place.dataset.of ?? "");
     if (!drawing || chart !== this.charts) return; // a newer question has taken its place, or is about to
     delete place.dataset.stale;
-    const svg = /** @type {SVGSVGElement} */ (/** @type {any} */ (new DOMParser().parseFromString(drawing.svg, "image/svg+xml").documentElement));
+    const svg = parsed(drawing.svg);
     const head = document.createElementNS(SVG, "path");
     head.setAttribute("class", "head");
     svg.append(head);

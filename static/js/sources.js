@@ -2,6 +2,7 @@
 // Where the stage times come from: the strip of who holds which layers, the best number of micro-batches for a constant
 // batch, and the tables of what would be. Python decides and words everything; here it is put into the page.
 
+import { parsed } from "./chart.js";
 import { say } from "./words.js";
 
 /** @typedef {import("./form.js").Settings} Settings */
@@ -34,7 +35,7 @@ export class Sources {
   /** @param {{svg: string, text: string, lines: string[]}} strip */
   place({ svg, text, lines }) {
     const [, picture, caption, list] = this.placement.children;
-    picture.replaceChildren(new DOMParser().parseFromString(svg, "image/svg+xml").documentElement);
+    picture.replaceChildren(parsed(svg));
     caption.textContent = text;
     list.replaceChildren(...lines.map((line) => Object.assign(document.createElement("li"), { textContent: line })));
   }
