@@ -6,7 +6,8 @@ from fractions import Fraction
 
 import pytest
 
-from pipesched.lessons import NAMES, STEPS, Reading, find, judge, read_number, tell
+from pipesched.lessons import NAMES, STEPS, Reading, find, judge, tell
+from pipesched.reading import exact_number
 from pipesched.scenario import Scenario
 from pipesched.web import handle
 from pipesched.words import LANGUAGES, catalogue
@@ -145,9 +146,9 @@ def test_a_decimal_comma_a_point_and_a_quotient_are_the_same_number():
     assert not judge(step, "28.4999", "pl")["right"]
 
 
-@pytest.mark.parametrize("typed", ["", "six", "1e999999", "9" * 24, "1/0", "--3", "٣"])
+@pytest.mark.parametrize("typed", ["", "six", "1e999999", "9" * 25, "1/0", "--3", "٣"])
 def test_what_is_no_number_is_not_held_against_the_learner(typed):
-    assert read_number(typed) is None
+    assert exact_number(typed) is None
     answer = judge(find("formula"), typed, "en")
     assert answer["right"] is None
     assert "number" in answer["verdict"][0]

@@ -1,5 +1,6 @@
 """Tensor parallelism inside each stage: what it costs, and what it trades."""
 
+import re
 from fractions import Fraction
 
 import pytest
@@ -7,8 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipesched import ScenarioError, run
+from pipesched.explain import block
+from pipesched.report import durations
 from pipesched.tensor import all_reduce_time, degrees
-from pipesched.trade import tensors
+from pipesched.trade import communication, tensors
+from pipesched.words import sentence
 
 TIME = st.sampled_from([0, 1, Fraction(1, 3), 5])
 
@@ -98,3 +102,50 @@ def test_where_a_stage_s_time_on_other_devices_is_unknown_nothing_is_traded():
 def test_a_pipe_the_schedule_does_not_take_is_a_row_with_the_reason():
     rows = list(tensors(run(schedule="dualpipe", devices=6, micro_batches=20).scenario))
     assert [row.problem is None for row in rows] == [True, False]
+
+
+PAIR = {"schedule": "gpipe", "devices": 2, "micro_batches": 3, "tensor": 4, "all_reduce": "1/6"}
+"""A forward: 1/4 of work and two all-reduces of 2 * 3/4 * 1/6, so 3/4 in all; a backward: 1/2 and as much of them."""
+
+
+def test_devices_that_share_a_stage_are_lanes_of_one_block_and_their_all_reduces_its_end():
+    svg = run(**PAIR).svg(width=900)
+    assert re.findall(r">(Device \d[^<]*)<", svg) == ["Device 1 ×4", "Device 2 ×4"]
+    blocks = svg.split('class="op"')[1:]
+    assert len(blocks) == 12
+    for block_ in blocks:
+        lines = re.search(r'class="members" d="([^"]*)"', block_)
+        assert lines and lines[1].count("M") == 3, "three lines part four devices"
+        whole, talk = (float(width) + 1 for width in re.findall(r'<rect[^>]* width="([\d.]+)"', block_)[:2])
+        share = 2 / 3 if re.match(' data-op=".F', block_) else 1 / 2
+        assert talk / whole == pytest.approx(share, abs=0.01)
+
+
+def test_a_chart_without_tensor_parallelism_has_neither():
+    svg = run(schedule="gpipe").svg()
+    assert "members" not in svg and "all-reduce" not in svg and "×" not in svg
+
+
+def test_more_devices_than_can_be_told_apart_are_a_number_beside_the_lane():
+    svg = run(**{**PAIR, "tensor": 64}).svg()
+    assert "members" not in svg and "Device 1 ×64" in svg
+
+
+def test_a_block_says_what_part_of_it_is_all_reduce():
+    result = run(**PAIR)
+    assert "0.5 of it in all-reduces" in sentence(block(result.timeline, 0, 0), "en")
+    assert "all-reduce" not in sentence(block(run().timeline, 0, 0), "en")
+
+
+def test_the_share_of_all_reduces_is_said_under_the_chart():
+    result = run(**PAIR)
+    share = Fraction(12, 2) / (2 * Fraction(result.metrics.makespan))  # twelve operations, half a unit each
+    assert communication(result.timeline) == pytest.approx(float(share))
+    assert "8 in all" in durations(result, "en") and f"{float(share):.1%}" in durations(result, "en")
+
+
+def test_an_overlapped_pair_reduces_in_proportion():
+    result = run(schedule="dualpipe", devices=2, micro_batches=4, tensor=2, all_reduce=1, overlap="1.5")
+    pairs = [cell for row in result.timeline.schedule.rows for cell in row if len(cell.ops) == 2]
+    costs = result.timeline.costs
+    assert pairs and all(costs.time(costs.all_reduce_of(pair)) == 2 for pair in pairs), "half of 2 + 2"

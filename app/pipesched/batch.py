@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import isqrt, sqrt
 
-Number = int | Fraction
+from pipesched.reading import Number
 
 
 @dataclass(frozen=True)

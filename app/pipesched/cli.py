@@ -17,8 +17,9 @@ from pipesched import placement, report, text
 from pipesched.model import DeadlockError, Message, ScenarioError
 from pipesched.notation import write_csv
 from pipesched.presets import PRESETS
+from pipesched.reading import number_text
 from pipesched.run import Result, run
-from pipesched.scenario import DEFAULTS, SETTINGS, Scenario, number_text
+from pipesched.scenario import DEFAULTS, SETTINGS, Scenario
 from pipesched.schedules import FAMILIES, REGISTRY
 from pipesched.words import LANGUAGES, catalogue, environment_language, number, sentence
 

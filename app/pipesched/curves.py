@@ -5,8 +5,8 @@ from html import escape
 from math import floor, log10
 from typing import NamedTuple
 
+from pipesched.frame import FONT
 from pipesched.ink import PALETTES, Theme
-from pipesched.svg import FONT
 from pipesched.words import number, percent
 
 LINES = {"light": ("#2166ac", "#a85c00", "#26774a", "#b03a20", "#6b3fa0", "#7a6300"),

@@ -59,7 +59,9 @@ def block(timeline: Timeline, device: int, i: int) -> Message:
         key = "sent" if sent else "device" if home == device else "hop" if timeline.costs.latency else "value"
         reason = Message(f"bound.{key}", {"op": _name(timeline, cause), "device": home})
     values = {"device": device, "op": _name(timeline, rows[device][i]), "reason": reason}
-    return Message("block", {**values, "start": time(start), "end": time(timeline.ends[device][i])})
+    talk = timeline.costs.all_reduce_of(rows[device][i])
+    key, more = ("block.all_reduce", {"all_reduce": time(talk)}) if talk else ("block", {})
+    return Message(key, {**values, **more, "start": time(start), "end": time(timeline.ends[device][i])})
 
 
 def why_idle(timeline: Timeline, gap: Gap, tick: int | None = None) -> Message:

@@ -12,8 +12,7 @@ from heapq import heapify, heappop, heappush
 from typing import NamedTuple
 
 from pipesched.model import ScenarioError
-
-Number = int | Fraction
+from pipesched.reading import Number
 
 MOST_SYMBOLS = 8192
 """The longest layout that is written out; 1024 layers on 512 stages stay far below."""

@@ -7,7 +7,6 @@ The words of a step are ``lesson.<step>.title``, ``.text`` and ``.question``, th
 those who did not, and ``.right`` (what to notice) for all. ``{answer}`` and the readings in ``Step.values`` fill them.
 """
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -15,6 +14,7 @@ from typing import Any, NamedTuple
 
 from pipesched.explain import name
 from pipesched.model import Cell, Message, Op
+from pipesched.reading import exact_number
 from pipesched.run import Result, run
 from pipesched.words import SHARES, number, percent, sentence
 
@@ -92,6 +92,8 @@ FOUR = {"devices": 4, "micro_batches": 8}
 """Four devices and eight micro-batches: the scene of the steps on training, so that their numbers compare."""
 GPIPE = {**FOUR, "schedule": "gpipe"}
 ONE_F_ONE_B = {**FOUR, "schedule": "1f1b"}
+PAIRS = {"devices": 2, "micro_batches": 8, "tensor": 2, "forward": 2, "all_reduce": "0.125"}
+"""The four devices in two pairs: twice the layers for each, and two all-reduces of 0.125 units in a forward."""
 ONE_STREAM = {"schedule": "decode", "devices": 4, "micro_batches": 1, "tokens": 4}
 
 STEPS = (
@@ -127,10 +129,10 @@ STEPS = (
         "peak": Reading("peak_micro_batches", 0),
         "h2_peak": Reading("peak_micro_batches", 0, {**FOUR, "schedule": "zb_h2"}),
     }),
-    Step("tensor-parallel", {"devices": 2, "micro_batches": 8, "forward": "1.25"}, MAKESPAN, {
+    Step("tensor-parallel", PAIRS, MAKESPAN, {
         "pipeline": Reading("makespan", settings=FOUR), "share": Reading("bubble_fraction_of_total"),
         "pipeline_share": Reading("bubble_fraction_of_total", settings=FOUR),
-        "quick": Reading("makespan", settings={"devices": 2, "micro_batches": 8, "forward": "1.1"}),
+        "quick": Reading("makespan", settings={**PAIRS, "all_reduce": "0.05"}),
     }),
     Step("one-stream", ONE_STREAM, Start(Op(0, "F", 1)), {"total": MAKESPAN, "use": Reading("utilisation", 0)}),
     Step("many-streams", {**ONE_STREAM, "micro_batches": 4}, MAKESPAN, {
@@ -174,7 +176,7 @@ def judge(step: Step, guess: str | None, language: str) -> dict[str, Any]:
     if guess is None:
         verdict, right = [sentence(Message("lesson.shown", filling), language)], False
     elif isinstance(step.asks, Reading):
-        typed = read_number(guess)
+        typed = exact_number(guess)
         if typed is None:
             return {"right": None, "verdict": [sentence(Message("lesson.no_number"), language)]}
         right = typed == Fraction(repr(step.expected))
@@ -204,18 +206,3 @@ def _compared(right: bool, guess: str, filling: Mapping[str, str], language: str
 
 def _say(step: Step, what: str, language: str) -> str:
     return sentence(Message(f"lesson.{step.name}.{what}", step.filling(language)), language)
-
-
-NUMBER = re.compile(r"([+-]?\d{1,9}(?:[.,]\d{1,9})?)(?:\s*/\s*(\d{1,9}))?", re.ASCII)
-
-
-def read_number(text: str) -> Fraction | None:
-    """Read what a learner typed, exactly; None where it is no number.
-
-    >>> read_number(" 28,5 "), read_number("57/2"), read_number("six")
-    (Fraction(57, 2), Fraction(57, 2), None)
-    """
-    match = NUMBER.fullmatch(text.strip())
-    if not match or not int(match[2] or 1):
-        return None
-    return Fraction(match[1].replace(",", ".")) / int(match[2] or 1)

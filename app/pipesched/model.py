@@ -26,6 +26,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
+from itertools import chain
 from math import lcm
 from typing import Any, NamedTuple
 
@@ -140,12 +141,19 @@ class Schedule:
         return any(isinstance(cell, Pair) for row in self.rows for cell in row)
 
 
+Units = Sequence[Fraction | int]
+"""A time for each stage, in the person's unit."""
+
+
 @dataclass(frozen=True)
 class Costs:
     """How long things take, in whole ticks; ``ticks_per_unit`` of them make one unit of the person's time.
 
     ``durations[kind][stage]`` is the length of an operation, ``paired`` the same where it is half of an overlapped
     pair; ``latency`` is that of a hop between two devices, which holds up the sender too where sending ``blocks``.
+
+    With tensor parallelism a device is really ``members`` devices that share each stage, and
+    ``all_reduce[kind][stage]`` is the part of a duration in which they add up what each has computed.
     """
 
     durations: Mapping[str, tuple[int, ...]]
@@ -153,45 +161,51 @@ class Costs:
     latency: int
     blocks: bool
     ticks_per_unit: int
+    all_reduce: Mapping[str, tuple[int, ...]]
+    paired_all_reduce: Mapping[str, tuple[int, ...]]
+    members: int
 
     @classmethod
     def exact(
         cls,
-        forward: Sequence[Fraction | int],
-        input_grad: Sequence[Fraction | int],
-        weight_grad: Sequence[Fraction | int],
+        forward: Units,
+        input_grad: Units,
+        weight_grad: Units,
         comm: Fraction | int = 0,
         *,
-        update: Sequence[Fraction | int] | None = None,
+        update: Units | None = None,
         recompute_late: bool = False,
         overlap: Fraction | int = 1,
         blocks: bool = False,
+        all_reduce: Units | None = None,
+        members: int = 1,
     ) -> "Costs":
         """Make costs from durations per stage (sequences of length S, any unit) and the latency of a hop.
 
         ``update`` is the time of a weight update (none: 0). With ``recompute_late`` a backward starts by running the
-        forward again. A pair takes ``overlap`` times as long as its two operations one after the other.
+        forward again. A pair takes ``overlap`` times as long as its two operations one after the other. ``all_reduce``
+        says how much of each forward, and as much of each input gradient, is spent in all-reduces (none: 0).
 
         >>> Costs.exact([1, Fraction("1.5")], [1, 1], [1, 1]).durations["F"]
         (2, 3)
         """
-        again = forward if recompute_late else [0] * len(forward)
-        units: dict[str, list[Fraction | int]] = {
-            "F": [*forward],
-            "I": [i + f for i, f in zip(input_grad, again, strict=True)],
-            "B": [i + w + f for i, w, f in zip(input_grad, weight_grad, again, strict=True)],
-            "W": [*weight_grad],
-            "R": [*forward],
-            "U": [*(update or [0] * len(forward))],
-        }
-        paired = {kind: [time * overlap for time in times] for kind, times in units.items()}
-        times = [time for table in (units, paired) for column in table.values() for time in column]
-        ticks = lcm(*(Fraction(time).denominator for time in (*times, comm)))
+        given = [forward, input_grad, weight_grad, update or (), all_reduce or ()]
+        ratio = Fraction(overlap)
+        ticks = lcm(*(Fraction(time).denominator for time in (comm, *chain(*given)))) * ratio.denominator
+        f, i, w, u, talk = ([int(time * ticks) for time in times] or [0] * len(forward) for times in given)
+        durations = _per_kind(f, i, w, u, recompute_late)
+        reduces = _per_kind(talk, talk, [0] * len(talk), [0] * len(talk), recompute_late)
+        paired, paired_reduces = (
+            {kind: tuple(int(time * ratio) for time in times) for kind, times in table.items()} if ratio != 1 else table
+            for table in (durations, reduces)
+        )
+        return cls(durations, paired, int(comm * ticks), blocks, ticks, reduces, paired_reduces, members)
 
-        def whole(table: dict[str, list[Fraction | int]]) -> dict[str, tuple[int, ...]]:
-            return {kind: tuple(int(time * ticks) for time in column) for kind, column in table.items()}
-
-        return cls(whole(units), whole(paired), int(comm * ticks), blocks, ticks)
+    def all_reduce_of(self, cell: Cell) -> int:
+        """Return the ticks of ``cell`` that go into all-reduces."""
+        if isinstance(cell, Op):
+            return self.all_reduce[cell.kind][cell.stage]
+        return sum(self.paired_all_reduce[op.kind][op.stage] for op in cell)
 
     def of(self, cell: Cell) -> int:
         """Return the ticks that ``cell`` occupies its device."""
@@ -203,6 +217,14 @@ class Costs:
         """Return ``ticks`` in the person's unit: an int where it is whole, else the nearest float."""
         whole, rest = divmod(ticks, self.ticks_per_unit)
         return ticks / self.ticks_per_unit if rest else whole
+
+
+def _per_kind(f: list[int], i: list[int], w: list[int], u: list[int], again: bool) -> dict[str, tuple[int, ...]]:
+    """Return what each kind takes on each stage; with ``again``, a backward runs the forward once more."""
+    more = f if again else [0] * len(f)
+    grad = [a + b for a, b in zip(i, more, strict=True)]
+    whole = [a + b for a, b in zip(grad, w, strict=True)]
+    return {kind: tuple(times) for kind, times in zip("FIBWRU", (f, grad, whole, w, f, u), strict=True)}
 
 
 class Interval(NamedTuple):

@@ -9,14 +9,14 @@ from html import escape
 from itertools import accumulate
 from typing import NamedTuple
 
+from pipesched.frame import FONT, WIDE
 from pipesched.ink import PALETTES, Theme, deeper
-from pipesched.layers import Number, Part
+from pipesched.layers import Part
 from pipesched.model import Message
+from pipesched.reading import Number
 from pipesched.run import Result
 from pipesched.words import sentence
 
-FONT = "system-ui,-apple-system,'Segoe UI',Roboto,'DejaVu Sans',sans-serif"
-WIDE = 560  # user units; below this lanes carry numbers only
 TOP, DIGIT = 16, 7.2  # user units: height of the line with the numbers of layers, width of a digit
 
 

@@ -10,10 +10,12 @@ the root ``data-left``, ``data-plot``, ``data-end`` and ``data-height`` (y where
 from dataclasses import dataclass
 from html import escape
 
+from pipesched.frame import FONT, Layout, axis, frame
 from pipesched.ink import PALETTES, Ink, Palette, Theme
 from pipesched.model import Timeline
-from pipesched.profiles import Number, Profile
-from pipesched.svg import COLUMN, FONT, Layout, axis, frame
+from pipesched.profiles import Profile
+from pipesched.reading import Number
+from pipesched.svg import COLUMN
 
 
 @dataclass(frozen=True)

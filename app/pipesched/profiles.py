@@ -5,13 +5,12 @@ The highest value of each is the peak that ``metrics.Metrics`` states; that is t
 
 from collections.abc import Iterable
 from fractions import Fraction
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 from pipesched.metrics import Wait
 from pipesched.model import Message, Timeline
+from pipesched.reading import Number
 from pipesched.scenario import Scenario
-
-Number: TypeAlias = int | Fraction
 
 
 class Profile(NamedTuple):

@@ -9,6 +9,7 @@ from pipesched.model import Message
 from pipesched.run import Result
 from pipesched.scenario import SETTINGS, Scenario
 from pipesched.schedules import REGISTRY
+from pipesched.trade import communication
 from pipesched.words import number, percent, sentence
 
 
@@ -61,7 +62,17 @@ def durations(result: Result, language: str) -> str:
     text = ", ".join(f"{name} = {number(value, language)}" for name, value in parts)
     uneven = len(set(scenario.factors(schedule.stages))) > 1
     key = "durations.layer" if scenario.split != "none" else "durations.uneven" if uneven else "durations"
-    return sentence(Message(key, {"what": text}), language)
+    return " ".join([sentence(Message(key, {"what": text}), language), *_members(result, language)])
+
+
+def _members(result: Result, language: str) -> list[str]:
+    """Say that each device of the chart is a few that share its stages, and what their all-reduces cost."""
+    scenario = result.scenario
+    if scenario.tensor == 1:
+        return []
+    share = percent(communication(result.timeline), language)
+    values = {"members": scenario.tensor, "all": scenario.tensor * scenario.devices, "share": share}
+    return [sentence(Message("durations.members", values), language)]
 
 
 def unused(scenario: Scenario, language: str) -> dict[str, str]:

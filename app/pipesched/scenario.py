@@ -4,18 +4,15 @@ A Scenario holds every setting that can be turned, under the one name it has eve
 and (with dashes) command-line option. Its limits stand beside each field, once, and all those places read them here.
 """
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from fractions import Fraction
-from typing import Any, Literal, NamedTuple, Self, TypeAlias
+from typing import Any, Literal, NamedTuple, Self
 
 from pipesched.layers import Part, balanced, check, even, parse
 from pipesched.model import Costs, ScenarioError
+from pipesched.reading import Number, brief, exact_number, list_text, plain, split_list
 from pipesched.tensor import all_reduce_time
-
-Number: TypeAlias = int | Fraction
-"""An exact rational; whole ones are kept as int."""
 
 
 class Setting(NamedTuple):
@@ -202,7 +199,7 @@ class Scenario:
         if self.stage_times is not None and len(self.stage_times) != stages:
             given = len(self.stage_times)
             fitted = (*self.stage_times, *[1] * stages)[:stages]
-            repairs = [*self._devices_for(given, stages), {"stage_times": _list_text(fitted)}]
+            repairs = [*self._devices_for(given, stages), {"stage_times": list_text(fitted)}]
             raise ScenarioError("stage_times", "error.stage_times", {"n": given, "stages": stages}, repairs)
         slow = (self.slow_stage or (stages + 1) // 2) - 1
         return [self.slow_factor if stage == slow else 1 for stage in range(stages)]
@@ -231,7 +228,7 @@ class Scenario:
         evenly = even(self.layers, stages)
         if self.split == "even":
             return evenly
-        instead = {"layout": _list_text(tuple(part.layers for part in evenly))}
+        instead = {"layout": list_text(tuple(part.layers for part in evenly))}
         if self.layout is None:
             raise ScenarioError("layout", "error.layout.none", {"stages": stages}, [instead])
         try:
@@ -300,17 +297,17 @@ class Scenario:
             recompute_late=self.recompute == "late",
             overlap=self.overlap_share(),
             blocks=self.send == "blocking",
+            all_reduce=talk,
+            members=self.tensor,
         )
 
     def changed(self) -> dict[str, Any]:
         """Return the settings that differ from their default, as ints and text that read back as the same value."""
-        return {
-            item.name: _plain(value) for item in fields(self) if (value := getattr(self, item.name)) != item.default
-        }
+        return {item.name: plain(value) for item in fields(self) if (value := getattr(self, item.name)) != item.default}
 
     def settings(self) -> dict[str, Any]:
         """Return every setting as JSON can hold it; numbers that are not whole become text that reads back exactly."""
-        return {item.name: _plain(getattr(self, item.name)) for item in fields(self)}
+        return {item.name: plain(getattr(self, item.name)) for item in fields(self)}
 
     @classmethod
     def read(cls, values: Mapping[str, Any]) -> tuple[Self, list[ScenarioError]]:
@@ -341,16 +338,16 @@ def _read(name: str, setting: Setting, value: Any) -> Any:
     if setting.optional and (value is None or value == () or (isinstance(value, str) and not value.strip())):
         return None
     if setting.kind == "name":
-        return _brief(value)
+        return brief(value)
     if setting.kind == "text":
         return _text(name, setting, value)
     if setting.kind == "choice":
         if value not in setting.options:
-            limits = {"names": ", ".join(setting.options), "given": _brief(value)}
+            limits = {"names": ", ".join(setting.options), "given": brief(value)}
             raise ScenarioError(name, "error.schedule", limits)
         return value
     if setting.kind == "numbers":
-        parts = _split(value) if isinstance(value, str) else value if isinstance(value, tuple | list) else ["?"]
+        parts = split_list(value) if isinstance(value, str) else value if isinstance(value, tuple | list) else ["?"]
         return tuple(_number(name, setting, part) for part in parts)
     return _number(name, setting, value)
 
@@ -365,70 +362,8 @@ def _text(name: str, setting: Setting, value: Any) -> str:
 
 def _number(name: str, setting: Setting, value: Any) -> Number:
     """Read one number exactly and hold it against the limits of its field."""
-    exact, whole = _exact(value), setting.kind == "whole"
+    exact, whole = exact_number(value), setting.kind == "whole"
     if exact is None or (whole and exact.denominator != 1) or not setting.low <= exact <= setting.high:
-        limits = {"low": setting.low, "high": setting.high, "given": _brief(value)}
+        limits = {"low": setting.low, "high": setting.high, "given": brief(value)}
         raise ScenarioError(name, "error.whole" if whole else "error.number", limits)
     return int(exact) if exact.denominator == 1 else exact
-
-
-DIGITS = 24  # of numerator and of denominator: nobody measures finer, and arithmetic stays quick
-NUMBER = re.compile(r"[+-]?(\d+/\d+|(\d+[.,]?\d*|[.,]\d+)(e[+-]?\d\d?)?)", re.ASCII | re.IGNORECASE)
-
-
-def _exact(value: Any) -> Fraction | None:
-    """Read a number or a text exactly; None for what is no number, or one with more than DIGITS digits."""
-    if isinstance(value, int | Fraction):
-        exact = Fraction(value)
-    else:  # a float means the decimal a person wrote, not its binary neighbour: 0.1 is one tenth
-        text = _brief(value)
-        if not NUMBER.fullmatch(text) or text.endswith("/0"):
-            return None
-        exact = Fraction(text.replace(",", "."))
-    return exact if max(abs(exact.numerator), exact.denominator) < 10**DIGITS else None
-
-
-def _brief(value: Any) -> str:
-    """Return ``value`` as text, cut where it is longer than any setting can be."""
-    if isinstance(value, int) and abs(value) >= 10**DIGITS:
-        return "…"  # writing out a number of a million digits takes seconds
-    text = str(value).strip()
-    return text if len(text) <= 64 else text[:40] + "…"
-
-
-def _split(text: str) -> list[str]:
-    """Split a typed list. Where blanks or ``;`` stand between the numbers, a comma inside one is a decimal comma.
-
-    >>> _split("1, 2.5, 1"), _split("1,5; 2; 1"), _split("1,2,3")
-    (['1', '2.5', '1'], ['1,5', '2', '1'], ['1', '2', '3'])
-    """
-    text = text.strip(" \t\r\n;,")
-    if re.search(r"[;\s]", text):
-        return re.split(r"\s*;\s*|\s*,\s+|\s+,\s*|\s+", text)
-    return text.split(",")
-
-
-def _plain(value: Any) -> Any:
-    """Return a value as JSON and URL can hold it, reading back as the same."""
-    if isinstance(value, tuple):
-        return _list_text(value)
-    return number_text(value) if isinstance(value, Fraction) else value
-
-
-def _list_text(values: tuple[Number, ...]) -> str:
-    return ",".join(number_text(value) for value in values)
-
-
-def number_text(value: Number) -> str:
-    """Write a rational as a decimal where that is exact and short, else as a quotient; it reads back as the same.
-
-    >>> number_text(Fraction(3, 2)), number_text(Fraction(1, 3)), number_text(7)
-    ('1.5', '1/3', '7')
-    """
-    exact = Fraction(value)
-    digits = next((n for n in range(DIGITS) if 10**n % exact.denominator == 0), None)
-    if digits is None:
-        return str(exact)
-    text = str(abs(exact.numerator) * 10**digits // exact.denominator).rjust(digits + 1, "0")
-    sign = "-" if exact < 0 else ""
-    return sign + (f"{text[:-digits]}.{text[-digits:]}" if digits else text)

@@ -4,14 +4,15 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
+from pipesched.frame import WIDE, frame
 from pipesched.ink import Theme
 from pipesched.model import Message
 from pipesched.profile_svg import Strip, draw
-from pipesched.profiles import SOURCE, Footprint, Number, Profile, activation_profile
+from pipesched.profiles import SOURCE, Footprint, Profile, activation_profile
+from pipesched.reading import Number
 from pipesched.run import Result
 from pipesched.schedules import REGISTRY
 from pipesched.schedules.zb_auto import HELD_FOR_W
-from pipesched.svg import WIDE, frame
 from pipesched.words import number, sentence
 
 
@@ -93,15 +94,14 @@ def _runs_again(result: Result) -> bool:
 
 def _most_activations(result: Result, language: str) -> list[Message]:
     held, time = result.activation_profiles, result.timeline.costs.time
-    chunks = Fraction(result.timeline.schedule.stages, result.timeline.schedule.devices)
     device, curve = _highest(held)
     if not curve.peak:
         return [Message("profile.activations.none")]
     what = Message("count.activations", {"n": curve.peak})
     values: dict[str, Any] = {"device": device, "what": what, "time": time(curve.peak_at)}
     said = [Message("profile.activations.most", values)]
-    if chunks != 1:
-        values["micro_batches"] = number(Fraction(curve.peak) / chunks, language, 2)
+    if (micro_batches := result.metrics.peak_micro_batches[device]) != curve.peak:
+        values["micro_batches"] = number(micro_batches, language, 2)
         said = [Message("profile.activations.most_chunks", values)]
     if result.byte_profiles:
         device, curve = _highest(result.byte_profiles)

@@ -13,43 +13,24 @@ on the root ``data-left``, ``data-plot`` (x of time 0 and width of the makespan)
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from fractions import Fraction
 from html import escape
-from math import ceil, floor, hypot, log10
+from math import hypot
 from typing import Literal
 
 from pipesched.explain import Return, name, returns
+from pipesched.frame import FONT, Layout, axis, draw_marks, frame, n
 from pipesched.ink import PALETTES, PATTERNS, Ink, Palette, Theme, deeper
 from pipesched.model import Message, Op, Timeline
-from pipesched.words import number, sentence
+from pipesched.words import sentence
 
 Letters = Literal["pytorch", "zero_bubble"]
 LETTERS: dict[Letters, dict[str, str]] = {"pytorch": {}, "zero_bubble": {"B": "BW", "I": "B"}}
 """What each convention writes for a kind, where that is not our letter."""
 
-FONT = "system-ui,-apple-system,'Segoe UI',Roboto,'DejaVu Sans',sans-serif"
 NARROWEST = 5  # user units; below this a block cannot be told from its neighbour
-WIDE = 560  # user units; below this lanes carry short names
 FEW = 96  # operations; in a chart of more, the arrows of a stream would hide the blocks
+THINNEST = 4  # user units; lanes of one block that are thinner than this are not drawn apart
 COLUMN = 2  # user units; the width of one column of a stacked lane
-
-
-@dataclass(frozen=True)
-class Layout:
-    """Where things go, in user units (1 unit = 1 CSS pixel on the page)."""
-
-    left: float
-    plot: float
-    lane: float
-    block: float
-    top: float
-    ticks: int
-
-    def x(self, tick: int) -> float:
-        return self.left + self.plot * (tick / self.ticks)  # divided first: ticks may exceed any float
-
-    def y(self, device: int) -> float:
-        return self.top + self.lane * device
 
 
 @dataclass(frozen=True)
@@ -66,22 +47,6 @@ class Pen:
     def ink(self, op: Op) -> Ink:
         ink = self.palette.kinds[op.kind]
         return deeper(ink) if self.is_second(op) else ink
-
-
-def layout(timeline: Timeline, width: float, longest_label: int, until: float = 0) -> Layout:
-    """Divide ``width``: labels on the left as wide as they must be, lanes that shrink as devices grow in number."""
-    devices = timeline.schedule.devices
-    lane = max(14, min(40, 640 / max(1, devices)))
-    left, right = 7.5 * longest_label + 14, 84 if timeline.stuck else 14
-    ticks = max(1, timeline.end, ceil(Fraction(until) * timeline.costs.ticks_per_unit))
-    return Layout(left, width - left - right, lane, lane - (6 if lane > 20 else 2), 8, ticks)
-
-
-def frame(timeline: Timeline, width: float, language: str, until: float = 0) -> tuple[list[str], Layout]:
-    """Return the names of the devices and where things go; whoever draws under the chart asks here, and is aligned."""
-    key = "device" if width >= WIDE else "device.short"
-    labels = [sentence(Message(key, {"device": i}), language) for i in range(timeline.schedule.devices)]
-    return labels, layout(timeline, width, max(map(len, labels), default=0), until)
 
 
 def draw(
@@ -124,15 +89,15 @@ def draw(
     density = ' data-dense=""' if dense else ""
     span = place.plot * (timeline.end / place.ticks)  # divided first, as in x
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_n(width)} {_n(height)}" width="{_n(width)}" '
-        f'height="{_n(height)}" role="img" aria-label="{escape(title)}" class="chart" font-family="{FONT}" '
-        f'font-size="13" data-left="{_n(place.left)}" data-plot="{_n(span)}" data-top="{_n(place.top)}" '
-        f'data-lane="{_n(place.lane)}" data-block="{_n(place.block)}" data-devices="{timeline.schedule.devices}" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {n(width)} {n(height)}" width="{n(width)}" '
+        f'height="{n(height)}" role="img" aria-label="{escape(title)}" class="chart" font-family="{FONT}" '
+        f'font-size="13" data-left="{n(place.left)}" data-plot="{n(span)}" data-top="{n(place.top)}" '
+        f'data-lane="{n(place.lane)}" data-block="{n(place.block)}" data-devices="{timeline.schedule.devices}" '
         f'data-end="{timeline.costs.time(timeline.end)}"{density}>',
         f"<title>{escape(title)}</title>",
         _definitions(timeline, pen),
         axis(timeline, place, palette, bottom, language),
-        _marks(marks, place, palette, bottom + 26, language),
+        draw_marks(marks, place, palette, bottom + 26, language),
     ]
     for device, label in enumerate(labels):
         parts.append(_label(label, device, place, palette))
@@ -188,7 +153,7 @@ def _label(label: str, device: int, place: Layout, palette: Palette) -> str:
     size = ' font-size="11"' if place.lane < 20 else ""
     y = place.y(device) + place.block / 2
     return (
-        f'<text x="{_n(place.left - 8)}" y="{_n(y)}" dominant-baseline="central" text-anchor="end" '
+        f'<text x="{n(place.left - 8)}" y="{n(y)}" dominant-baseline="central" text-anchor="end" '
         f'fill="{palette.text}"{size}>{escape(label)}</text>'
     )
 
@@ -200,15 +165,15 @@ def _gaps(timeline: Timeline, device: int, place: Layout, palette: Palette, dens
         x, width = place.x(gap.start), place.x(gap.end) - place.x(gap.start)
         if dense and gap.before is not None and gap.before < len(timeline.starts[device]):
             # One path for all; what is narrower than a column is left unfilled in its column of the stack.
-            many += f"M{_n(x)} {_n(y)}h{_n(width)}v{_n(place.block)}h{_n(-width)}z" if width >= COLUMN else ""
+            many += f"M{n(x)} {n(y)}h{n(width)}v{n(place.block)}h{n(-width)}z" if width >= COLUMN else ""
             continue
         stuck = gap.before == len(timeline.starts[device])
         sort = "done" if gap.before is None else "stuck" if stuck else "waits"
         fill = "none" if sort == "done" else f"url(#ps-gap{palette.gap[1:]})"
         parts.append(
             f'<g class="gap" data-gap="{sort}" data-device="{device}" data-start="{time(gap.start)}" '
-            f'data-end="{time(gap.end)}"><rect x="{_n(x + 0.5)}" y="{_n(y + 0.5)}" '
-            f'width="{_n(max(0.2, width - 1))}" height="{_n(place.block - 1)}" rx="2" fill="{fill}" '
+            f'data-end="{time(gap.end)}"><rect x="{n(x + 0.5)}" y="{n(y + 0.5)}" '
+            f'width="{n(max(0.2, width - 1))}" height="{n(place.block - 1)}" rx="2" fill="{fill}" '
             f'stroke="{palette.gap_line}" stroke-dasharray="{"2 3" if sort == "done" else "none"}"/></g>'
         )
     if many:
@@ -223,8 +188,8 @@ def _stop(timeline: Timeline, device: int, place: Layout, palette: Palette) -> s
     x, y, red = place.x(ends[-1] if ends else 0), place.y(device) + place.block / 2, palette.kinds["I"].outline
     return (
         f'<g class="stuck" data-stuck="{cell}" data-device="{device}">'
-        f'<path d="M{_n(x + 5)} {_n(y - 5)}l10 10m0 -10l-10 10" stroke="{red}" stroke-width="3"/>'
-        f'<text x="{_n(x + 20)}" y="{_n(y)}" dominant-baseline="central" fill="{palette.text}">{cell}?</text></g>'
+        f'<path d="M{n(x + 5)} {n(y - 5)}l10 10m0 -10l-10 10" stroke="{red}" stroke-width="3"/>'
+        f'<text x="{n(x + 20)}" y="{n(y)}" dominant-baseline="central" fill="{palette.text}">{cell}?</text></g>'
     )
 
 
@@ -242,17 +207,35 @@ def _blocks(timeline: Timeline, device: int, place: Layout, pen: Pen) -> list[st
             ink, height = pen.ink(op), place.block / len(cell.ops)
             top = y + i * height
             parts.append(
-                f'<rect x="{_n(x + 0.5)}" y="{_n(top + 0.5)}" width="{_n(max(0.2, width - 1))}" '
-                f'height="{_n(height - 1)}" rx="2" fill="{_fill(op.kind, ink)}" stroke="{ink.outline}"/>'
+                f'<rect x="{n(x + 0.5)}" y="{n(top + 0.5)}" width="{n(max(0.2, width - 1))}" '
+                f'height="{n(height - 1)}" rx="2" fill="{_fill(op.kind, ink)}" stroke="{ink.outline}"/>'
             )
-            text = _fitting(*_names(op, pen), width, height)
+            talk, halo = timeline.costs.all_reduce_of(cell) / place.ticks * place.plot, ""
+            if timeline.costs.members > 1:
+                parts.append(_members(timeline.costs.members, x, top, width, height, talk, ink))
+                halo = f' stroke="{ink.fill}" stroke-width="4" paint-order="stroke"'
+            text = _fitting(*_names(op, pen), width - talk, height)
             if text:
                 parts.append(
-                    f'<text x="{_n(x + width / 2)}" y="{_n(top + height / 2)}" dominant-baseline="central" '
-                    f'text-anchor="middle" fill="{ink.text}"{_size(height)}>{text}</text>'
+                    f'<text x="{n(x + (width - talk) / 2)}" y="{n(top + height / 2)}" dominant-baseline="central" '
+                    f'text-anchor="middle" fill="{ink.text}"{_size(height)}{halo}>{text}</text>'
                 )
         parts.append("</g>")
     return parts
+
+
+def _members(members: int, x: float, top: float, width: float, height: float, talk: float, ink: Ink) -> str:
+    """Draw the devices that share a stage as lanes of one block, and across them its all-reduces, put at its end."""
+    end = x + width - talk
+    lanes = [top + height * i / members for i in range(1, members)] if height >= THINNEST * members else []
+    lines = "".join(f"M{n(x + 1)} {n(y)}H{n(end)}" for y in lanes)
+    parts = [f'<path class="members" d="{lines}" stroke="{ink.outline}" stroke-opacity="0.45"/>'] if lines else []
+    if talk > 1:
+        parts.append(
+            f'<rect class="all-reduce" x="{n(end)}" y="{n(top + 1)}" width="{n(talk - 1)}" height="{n(height - 2)}" '
+            f'fill="{ink.outline}" fill-opacity="0.6"/>'
+        )
+    return "".join(parts)
 
 
 def _names(op: Op, pen: Pen) -> tuple[str, str]:
@@ -272,7 +255,7 @@ def _fitting(long: str, short: str, width: float, height: float) -> str:
 
 
 def _size(height: float) -> str:
-    return f' font-size="{_n(height - 2)}"' if height < 15 else ""
+    return f' font-size="{n(height - 2)}"' if height < 15 else ""
 
 
 def _return(one: Return, place: Layout, palette: Palette) -> str:
@@ -281,10 +264,10 @@ def _return(one: Return, place: Layout, palette: Palette) -> str:
     to_x, to_y = place.x(one.start), place.y(one.device) + place.block / 2
     along, up = (to_x - x) / hypot(to_x - x, to_y - y), (to_y - y) / hypot(to_x - x, to_y - y)
     tip = "".join(
-        f"M{_n(to_x)} {_n(to_y)}L{_n(to_x - 9 * along + 4 * side * up)} {_n(to_y - 9 * up - 4 * side * along)}"
+        f"M{n(to_x)} {n(to_y)}L{n(to_x - 9 * along + 4 * side * up)} {n(to_y - 9 * up - 4 * side * along)}"
         for side in (1, -1)
     )
-    line = f'd="M{_n(x)} {_n(y)}L{_n(to_x)} {_n(to_y)}{tip}" fill="none" stroke-linecap="round"'
+    line = f'd="M{n(x)} {n(y)}L{n(to_x)} {n(to_y)}{tip}" fill="none" stroke-linecap="round"'
     return (
         f'<path {line} stroke="{palette.page}" stroke-width="5"/><path {line} stroke="{palette.text}" '
         f'stroke-width="1.75" class="return" data-from="{one.home}" data-to="{one.device}"/>'
@@ -328,47 +311,6 @@ def _bars(floor: list[float], share: list[float], place: Layout, bottom: float) 
             if shown[1] > shown[0]:
                 low, high = shown
                 x, width = place.left + start * COLUMN, (column - start) * COLUMN
-                path.append(f"M{_n(x)} {_n(bottom - low)}v{low - high}h{width}v{high - low}z")
+                path.append(f"M{n(x)} {n(bottom - low)}v{low - high}h{width}v{high - low}z")
             start, shown = column, level
     return "".join(path)
-
-
-def axis(timeline: Timeline, place: Layout, palette: Palette, bottom: float, language: str) -> str:
-    """Draw the time axis: round steps, and the makespan where they leave room for it."""
-    length, end = (ticks / timeline.costs.ticks_per_unit for ticks in (place.ticks, max(1, timeline.end)))
-    coarsest = length / max(2, place.plot // 64)
-    power = 10.0 ** floor(log10(coarsest))
-    step = next(base * power for base in (1, 2, 5, 10) if base * power >= coarsest)
-    last = 16 + 8 * len(number(timeline.costs.time(timeline.end), language, 3))
-    moments = [i * step for i in range(int(length / step + 1e-9) + 1)]
-    keep = [moment for moment in moments if moment == 0 or not -24 < (end - moment) / length * place.plot <= last]
-    parts = [f'<g class="axis" fill="{palette.faint}" stroke="none" font-size="12">']
-    for moment in (*keep, end):
-        x, strong = place.left + place.plot * moment / length, moment == end
-        parts.append(
-            f'<path d="M{_n(x)} {_n(place.top - 4)}V{_n(bottom + 2)}" stroke="{palette.gap_line}" '
-            f'stroke-width="{1 if not strong else 1.5}" stroke-dasharray="{"2 4" if not strong else "none"}"/>'
-            f'<text x="{_n(x)}" y="{_n(bottom + 16)}" text-anchor="{"middle" if not strong else "end"}"'
-            f'{f""" font-weight="700" fill="{palette.text}" """ if strong else ""}>'
-            f"{escape(number(float(f'{moment:.9g}'), language, 3))}</text>"
-        )
-    return "".join(parts) + "</g>"
-
-
-def _marks(marks: tuple[tuple[int, Message], ...], place: Layout, palette: Palette, y: float, language: str) -> str:
-    """Point out moments under the axis, with the words on the side that has room."""
-    parts = []
-    for tick, message in marks:
-        x = place.x(tick)
-        anchor = "start" if x < place.left + place.plot / 2 else "end"
-        shift = 9 if anchor == "start" else -9
-        parts.append(
-            f'<path d="M{_n(x)} {_n(y - 5)}l5 8h-10z" fill="{palette.text}"/><text x="{_n(x + shift)}" y="{_n(y + 4)}" '
-            f'font-size="12" text-anchor="{anchor}" fill="{palette.text}">{escape(sentence(message, language))}</text>'
-        )
-    return "".join(parts)
-
-
-def _n(value: float) -> str:
-    """Write a coordinate with at most two decimals."""
-    return f"{value:.2f}".rstrip("0").rstrip(".")

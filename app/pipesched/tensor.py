@@ -7,7 +7,7 @@ t_F(t) = t_F(1)/t + 2 n AR, and t_B likewise. A forward that is run again pays i
 
 from fractions import Fraction
 
-Number = int | Fraction
+from pipesched.reading import Number
 
 
 def all_reduce_time(degree: int, transfer: Number, latency: Number) -> Fraction:

@@ -84,21 +84,16 @@ def _row(scenario: Scenario, count: int, settings: dict[str, Any]) -> Row:
     metrics = measure(timeline)
     before, after = scenario.settings(), other.settings()
     changed = {name: value for name, value in after.items() if value != before[name]}
-    return Row(count, changed, metrics.makespan, metrics.bubble_fraction_of_total, communication(other, timeline))
+    return Row(count, changed, metrics.makespan, metrics.bubble_fraction_of_total, communication(timeline))
 
 
-def communication(scenario: Scenario, timeline: Timeline) -> float:
+def communication(timeline: Timeline) -> float:
     """Return the share of device time, K times the makespan, that goes into all-reduces.
 
     >>> from pipesched.run import run
     >>> lone = run(schedule="forward", devices=1, micro_batches=1, tensor=2, all_reduce="1/8")
-    >>> communication(lone.scenario, lone.timeline)  # 1/2 of work, two all-reduces of 1/8
+    >>> communication(lone.timeline)  # 1/2 of work, two all-reduces of 1/8
     0.3333333333333333
     """
-    schedule, costs = timeline.schedule, timeline.costs
-    silent = replace(scenario, all_reduce=0, all_reduce_latency=0).costs(schedule.stages, schedule.devices)
-    cells = [cell for row in schedule.rows for cell in row]
-    with_it = Fraction(sum(map(costs.of, cells)), costs.ticks_per_unit)
-    without = Fraction(sum(map(silent.of, cells)), silent.ticks_per_unit)
-    whole = Fraction(timeline.end * schedule.devices, costs.ticks_per_unit)
-    return float((with_it - without) / whole) if whole else 0.0
+    talk = sum(timeline.costs.all_reduce_of(cell) for row in timeline.schedule.rows for cell in row)
+    return talk / (timeline.end * timeline.schedule.devices) if timeline.end else 0.0

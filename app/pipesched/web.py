@@ -71,6 +71,7 @@ def _run(result: Result, asked: Mapping[str, Any], say: Say) -> Answer:
         "pinned": pinned and views.beside(result, pinned, asked, until),
         "end": result.timeline.costs.time(result.timeline.end),
         "kinds": sorted(result.timeline.kinds),
+        "reduces": any(map(any, result.timeline.costs.all_reduce.values())),
         "events": max(map(len, result.timeline.starts), default=0),
         "limits": _limits(result, say),
         "unused": report.unused(scenario, language),

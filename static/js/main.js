@@ -177,6 +177,7 @@ function show(answer) {
   part("durations").textContent = answer.durations;
   part("decoding").textContent = answer.decoding;
   part("stream").hidden = !answer.decoding;
+  part("reduces").hidden = !answer.reduces;
   for (const entry of part("legend").querySelectorAll("[data-kind]")) {
     /** @type {HTMLElement} */ (entry).hidden = !answer.kinds.includes(entry.getAttribute("data-kind"));
   }
