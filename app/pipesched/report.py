@@ -7,7 +7,7 @@ from pipesched.batch import Optimum, optimum
 from pipesched.bounds import Theory
 from pipesched.model import Message
 from pipesched.run import Result
-from pipesched.scenario import SETTINGS, Scenario
+from pipesched.scenario import PER_KIND, SETTINGS, Scenario
 from pipesched.schedules import REGISTRY
 from pipesched.words import number, percent, sentence
 
@@ -60,8 +60,17 @@ def durations(result: Result, language: str) -> str:
     parts.append(("c", scenario.comm))
     text = ", ".join(f"{name} = {number(value, language)}" for name, value in parts)
     uneven = len(set(scenario.factors(schedule.stages))) > 1
+    if set(PER_KIND) & scenario.per_stage().keys():
+        return sentence(Message("durations.of_stages", {"what": _of_stages(result, language)}), language)
     key = "durations.layer" if scenario.split != "none" else "durations.uneven" if uneven else "durations"
     return sentence(Message(key, {"what": text}), language)
+
+
+def _of_stages(result: Result, language: str) -> str:
+    """List the durations of every kind that runs, one per stage."""
+    costs, kinds = result.timeline.costs, sorted(result.timeline.kinds, key="FBIWRU".index)
+    parts = [f"{kind} = {' · '.join(number(costs.time(t), language) for t in costs.durations[kind])}" for kind in kinds]
+    return ", ".join([*parts, f"c = {number(costs.time(costs.latency), language)}"])
 
 
 def unused(scenario: Scenario, language: str) -> dict[str, str]:

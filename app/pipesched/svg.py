@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from html import escape
-from math import ceil, floor, hypot, log10
+from math import floor, hypot, log10
 from typing import Literal
 
 from pipesched.explain import Return, name, returns
@@ -28,6 +28,7 @@ LETTERS: dict[Letters, dict[str, str]] = {"pytorch": {}, "zero_bubble": {"B": "B
 """What each convention writes for a kind, where that is not our letter."""
 
 FONT = "system-ui,-apple-system,'Segoe UI',Roboto,'DejaVu Sans',sans-serif"
+FLOATS = 10**300
 NARROWEST = 5  # user units; below this a block cannot be told from its neighbour
 WIDE = 560  # user units; below this lanes carry short names
 FEW = 96  # operations; in a chart of more, the arrows of a stream would hide the blocks
@@ -43,10 +44,10 @@ class Layout:
     lane: float
     block: float
     top: float
-    ticks: int
+    ticks: float | Fraction
 
-    def x(self, tick: int) -> float:
-        return self.left + self.plot * (tick / self.ticks)  # divided first: ticks may exceed any float
+    def x(self, tick: float | Fraction) -> float:
+        return self.left + self.plot * float(tick / self.ticks)  # divided first: ticks may exceed any float
 
     def y(self, device: int) -> float:
         return self.top + self.lane * device
@@ -73,7 +74,10 @@ def layout(timeline: Timeline, width: float, longest_label: int, until: float = 
     devices = timeline.schedule.devices
     lane = max(14, min(40, 640 / max(1, devices)))
     left, right = 7.5 * longest_label + 14, 84 if timeline.stuck else 14
-    ticks = max(1, timeline.end, ceil(Fraction(until) * timeline.costs.ticks_per_unit))
+    ticks: float | Fraction = max(1, timeline.end)
+    reach = Fraction(until) * timeline.costs.ticks_per_unit  # between two ticks, maybe: those of the other may be finer
+    if reach > ticks:
+        ticks = float(reach) if reach < FLOATS else reach
     return Layout(left, width - left - right, lane, lane - (6 if lane > 20 else 2), 8, ticks)
 
 
@@ -122,7 +126,7 @@ def draw(
     )
     dense = _is_dense(timeline, place)
     density = ' data-dense=""' if dense else ""
-    span = place.plot * (timeline.end / place.ticks)  # divided first, as in x
+    span = place.plot * float(timeline.end / place.ticks)  # divided first, as in x
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_n(width)} {_n(height)}" width="{_n(width)}" '
         f'height="{_n(height)}" role="img" aria-label="{escape(title)}" class="chart" font-family="{FONT}" '
