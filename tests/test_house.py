@@ -49,7 +49,7 @@ ALLOWED = {
     "notation": {"model"},
     "recording": {"model", "notation", "scenario"},
     "measured": {"model", "notation", "recording", "rules", "scenario", "simulate"},
-    "measuring": {"model", "causes", "compare", "explain", "measured", "run", "scenario", "words"},
+    "measuring": {"model", "causes", "compare", "explain", "measured", "run", "scenario", "why", "words"},
     "notes": {"model", "scenario", "notation", "schedules", "metrics", "bounds"},
     "presets": {"model", "notation"},
     "report": {"model", "batch", "bounds", "run", "scenario", "schedules", "words"},

@@ -6,8 +6,8 @@ a start, ``bound_by``, is inferred: of the operation before it on the device and
 wait has no cause in the model: ``unmodelled`` in causes.py.
 
 A stage's length is the mean of what was measured; one that never ran alone has the share of its pairs that the model
-gives it, half of them where that is of another size. Times are in the unit of the model, of which one is ``scale`` units
-of the text, and begin with the first operation.
+gives it, half of them where that is of another size. Times are in the unit of the model, one of which is ``scale`` of
+the text, and begin with the first operation.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

@@ -16,6 +16,7 @@ from pipesched.measured import Measured, Model, measure, settings
 from pipesched.model import Message, ScenarioError, Schedule
 from pipesched.run import Result
 from pipesched.scenario import exact_number
+from pipesched.why import MOST_EXPLAINED, is_too_much
 from pipesched.words import number, sentence
 
 Answer = dict[str, Any]
@@ -153,7 +154,7 @@ def beside(result: Result, asked: Mapping[str, Any]) -> Result | None:
         return None
 
 
-def answer(result: Result, asked: Mapping[str, Any], is_too_much: bool) -> Answer | None:
+def answer(result: Result, asked: Mapping[str, Any]) -> Answer | None:
     """Return what the page says of the measurement of a request, None without one.
 
     ``link`` is what the address keeps of it; ``error`` and ``field`` say what is wrong, and nothing else is there then.
@@ -169,23 +170,19 @@ def answer(result: Result, asked: Mapping[str, Any], is_too_much: bool) -> Answe
     if result.deadlock:
         return {"field": "measured", "error": say("measured.stuck")}
     try:
-        _, found = against(result, *given)
+        other, found = against(result, *given)
     except ScenarioError as error:
         return {"field": error.field, "error": sentence(error.message, language)}
     link = found.recording.link
     lines = [sentence(message, language) for message in said(result, found, not given[1].strip())]
     lines += [say("measured.no_link")] if len(link) > LONGEST_LINK else []
-    much = is_too_much or causes.effort(found.timeline) > MOST_EXPLAINED
+    much = is_too_much(result) or is_too_much(other)
     return {
         "error": "",
         "link": link if len(link) <= LONGEST_LINK else "",
         "said": [*lines, *([say("measured.too_many", most=MOST_EXPLAINED)] if much else [])],
         "causes": [] if much else rows(result, found, language),
     }
-
-
-MOST_EXPLAINED = 50_000
-"""The most operations, as causes.effort counts, whose causes a page is asked for, as in why.py."""
 
 
 def adopt(result: Result, asked: Mapping[str, Any]) -> Answer:
@@ -206,8 +203,26 @@ def compared(result: Result, other: Result, language: str) -> Answer:
     return {
         "rows": [row | {"first": row["second"], "second": row["first"]} for row in swapped],
         "heading": sentence(Message("measured.difference"), language),
+        "short": sentence(Message("measured.prediction"), language),
         "note": sentence(Message("measured.beside"), language),
     }
+
+
+def table(result: Result, found: Measured, other: Result, language: str) -> str:
+    """Return numbers and causes of the measurement ``other`` beside those of ``result`` as columns of text."""
+    names = ("measured", "prediction", "difference")
+    heads = [sentence(Message(f"measured.{name}"), language) for name in names]
+    lines = [["", *heads]]
+    lines += [
+        [row["label"], row["first"], row["second"], row["change"]] for row in compared(result, other, language)["rows"]
+    ]
+    lines += [["", "", "", ""], [sentence(Message("measured.causes"), language), "", "", ""]]
+    lines += [
+        [row["label"], row["measured"], row["predicted"], row["difference"]] for row in rows(result, found, language)
+    ]
+    widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
+    shown = ["  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip() for line in lines]
+    return "\n".join(shown) + "\n"
 
 
 def to_dict(result: Result, found: Measured, other: Result) -> dict[str, Any]:

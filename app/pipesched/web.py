@@ -70,7 +70,7 @@ def _run(result: Result, asked: Mapping[str, Any], say: Say) -> Answer:
         "changed": scenario.changed(),
         "svg": result.svg(width=asked["width"], theme=asked["theme"], language=language, letters=letters, until=until),
         "pinned": pinned and views.beside(result, pinned, asked, until),
-        "measured": measuring.answer(result, asked, why.is_too_much(result)),
+        "measured": measuring.answer(result, asked),
         "end": result.timeline.costs.time(result.timeline.end),
         "kinds": sorted(result.timeline.kinds),
         "events": max(map(len, result.timeline.starts), default=0),

@@ -210,7 +210,7 @@ function show(answer) {
 }
 
 /** Show the pinned scenario above the chart and its numbers beside the present ones.
- * @param {{svg: string, changed: Record<string, any> | null, title: string, other: string, rows: Record<string, string>[], heading?: string, note?: string} | null} answer */
+ * @param {{svg: string, changed: Record<string, any> | null, title: string, other: string, rows: Record<string, string>[], heading?: string, note?: string, short?: string} | null} answer */
 function compare(answer) {
   /** @type {HTMLButtonElement} */ (part("pin")).disabled = Boolean(measured.request);
   part("pinned").hidden = part("compare").hidden = !answer;
@@ -222,7 +222,7 @@ function compare(answer) {
   if (answer.changed) pinned = answer.changed;
   part("pinned").replaceChildren(element("p", `A: ${answer.title}`), parsed(answer.svg), element("p", `B: ${answer.other}`));
   part("title-a").textContent = answer.title;
-  part("title-b").textContent = answer.other;
+  part("title-b").textContent = answer.short ?? answer.other;
   rows(part("compare"), answer.rows.map(({ label, first, second, change }) => [[label], [first], [second], [change]]));
 }
 
