@@ -11,7 +11,7 @@ import pytest
 from pipesched import DeadlockError, run
 from pipesched.cli import main
 from pipesched.presets import PRESETS
-from pipesched.scenario import SETTINGS
+from pipesched.scenario import PER_KIND, SETTINGS
 from pipesched.schedules import REGISTRY
 
 
@@ -39,7 +39,7 @@ def output(capsys, arguments):
 
 def test_json_has_scenario_metrics_and_intervals(capsys):
     answer = json.loads(output(capsys, "run --schedule forward --devices 3 --micro-batches 4 --format json"))
-    assert answer.keys() == {"scenario", "metrics", "intervals"}
+    assert answer.keys() == {"scenario", "metrics", "intervals", "bubble", "critical_path", "what_if"}
     assert answer["scenario"].keys() == SETTINGS.keys()
     assert answer["metrics"]["makespan"] == 6
     assert answer["metrics"]["sequential_makespan"] == 12
@@ -77,7 +77,7 @@ def test_text_says_which_stage_is_the_largest_and_which_m_is_best(capsys):
 @pytest.mark.parametrize("name", SETTINGS)
 def test_every_setting_is_an_option(capsys, name):
     text = {"schedule": "gpipe", "stage_times": "1;2;1,5", "times_of": "stage", "recompute": "late", "send": "blocking"}
-    text |= {"split": "balanced", "batch": "8", "precision": "32"}
+    text |= dict.fromkeys(PER_KIND, "1;0.5;2") | {"split": "balanced", "batch": "8", "precision": "32"}
     value = {"order": "0F0", **text}.get(name, "2")
     option = "--" + name.replace("_", "-")
     shown = json.loads(output(capsys, f"run {option} {value} --format json"))["scenario"]

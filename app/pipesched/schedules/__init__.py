@@ -18,7 +18,7 @@ from importlib import import_module
 from pkgutil import iter_modules
 
 from pipesched.model import Cell, Message, Op, ScenarioError, Schedule
-from pipesched.scenario import PER_KIND, SETTINGS, WORK, Scenario
+from pipesched.scenario import SETTINGS, Scenario
 
 Rows = Iterator[Iterable[Cell]]
 Order = Callable[[Scenario], Rows | Schedule]
@@ -30,7 +30,7 @@ SPECIAL = frozenset({"chunks", "times_of", "group", "memory_limit", "overlap", "
 """Settings that only the schedules which name them in ``uses`` look at."""
 BYTES = frozenset({"hidden_size", "sequence_length", "micro_batch_size", "heads", "precision"})
 """Settings that only say how large the activations are that are kept for backwards."""
-TRAINING = frozenset({*WORK[1:], *PER_KIND[1:], "recompute", "update", *BYTES})
+TRAINING = frozenset({"input_grad", "weight_grad", "recompute", "update", *BYTES})
 """Settings that mean nothing where nothing runs backward."""
 
 MOST = 2_000_000
