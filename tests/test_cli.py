@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 from xml.etree import ElementTree
 
 import pytest
@@ -10,7 +11,7 @@ import pytest
 from pipesched import DeadlockError, run
 from pipesched.cli import main
 from pipesched.presets import PRESETS
-from pipesched.scenario import SETTINGS
+from pipesched.scenario import PER_KIND, SETTINGS
 from pipesched.schedules import REGISTRY
 
 
@@ -38,7 +39,7 @@ def output(capsys, arguments):
 
 def test_json_has_scenario_metrics_and_intervals(capsys):
     answer = json.loads(output(capsys, "run --schedule forward --devices 3 --micro-batches 4 --format json"))
-    assert answer.keys() == {"scenario", "metrics", "intervals"}
+    assert answer.keys() == {"scenario", "metrics", "intervals", "bubble", "critical_path", "what_if"}
     assert answer["scenario"].keys() == SETTINGS.keys()
     assert answer["metrics"]["makespan"] == 6
     assert answer["metrics"]["sequential_makespan"] == 12
@@ -76,7 +77,7 @@ def test_text_says_which_stage_is_the_largest_and_which_m_is_best(capsys):
 @pytest.mark.parametrize("name", SETTINGS)
 def test_every_setting_is_an_option(capsys, name):
     text = {"schedule": "gpipe", "stage_times": "1;2;1,5", "times_of": "stage", "recompute": "late", "send": "blocking"}
-    text |= {"split": "balanced", "batch": "8", "precision": "32"}
+    text |= dict.fromkeys(PER_KIND, "1;0.5;2") | {"split": "balanced", "batch": "8", "precision": "32"}
     value = {"order": "0F0", **text}.get(name, "2")
     option = "--" + name.replace("_", "-")
     shown = json.loads(output(capsys, f"run {option} {value} --format json"))["scenario"]
@@ -190,3 +191,33 @@ def test_help_names_every_option_and_its_limits(capsys):
     assert all("--" + name.replace("_", "-") in text for name in SETTINGS)
     assert all(name in text for name in REGISTRY)
     assert "0.001" in text
+
+
+def test_an_engineer_reads_which_of_eight_uneven_stages_to_shrink(capsys):
+    command = ["run", "--schedule", "1f1b", "--devices", "8", "--micro-batches", "32"]
+    command += ["--stage-times", "1 1 1 1.1 1 1.6 1 1.2"]
+    assert main(command) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "Critical path: stage 6: " in said and "making stage 6 10% faster would shorten the whole by" in said
+    assert main([*command, "--format", "json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["what_if"]["stage"] == 5 == max(range(8), key=answer["critical_path"]["stages"].__getitem__)
+    idle = sum(answer["metrics"]["makespan"] - busy for busy in answer["metrics"]["busy"])
+    assert sum(answer["bubble"].values()) == pytest.approx(idle)
+
+
+def test_measured_times_are_held_against_the_prediction(capsys, tmp_path):
+    """0F1 is ready at 1 and starts at 1.5: half a unit that the model does not know, and half one that it makes."""
+    file = tmp_path / "measured.csv"
+    file.write_text("device,op,start,end\n0,0F0,0,1\n0,0F1,1.5,2.5\n1,1F0,1,2\n1,1F1,2.5,3.5\n")
+    command = ["run", "--devices", "2", "--micro-batches", "2", "--measured", str(file)]
+    assert main(command) == 0
+    shown = capsys.readouterr().out
+    assert re.search(r"not in the model +0.5 +0 +\+0.5\n", shown) and "Read: 4 operations on 2 devices." in shown
+    assert main([*command, "--format", "json"]) == 0
+    sums = json.loads(capsys.readouterr().out)["measured"]["causes"]
+    assert sums["all"] == {"measured": 3, "predicted": 2, "difference": 1}
+    assert main(["run", "--measured", str(file), "--adopt", "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["scenario"]["forward_times"] == "1,1"
+    assert main([*command[:-1], str(tmp_path)]) == 2
+    assert "--measured: cannot read" in capsys.readouterr().err

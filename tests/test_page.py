@@ -883,3 +883,33 @@ def test_an_unknown_lesson_is_named_and_the_first_one_opens(opened, server):
     visit.until("document.documentElement.dataset.step === 'one-portion'")
     assert "no lesson called quantum" in visit.page.inner_text(".notice")
     assert visit.page.evaluate("location.search") == "?lesson=one-portion"
+
+
+MEASURED = "device,op,start,end\n0,0F0,0,1\n0,0F1,1.5,2.5\n1,1F0,1,2\n1,1F1,2.5,3.5\n"
+
+
+def test_measured_times_stand_above_the_prediction_and_go_into_the_link(visit, server):
+    visit.set("devices", 2)
+    visit.set("micro_batches", 2)
+    visit.shows(makespan=3)
+    visit.page.click("#measured > summary")
+    visit.page.fill("#measured-text", "device,op\n0,0F0")
+    visit.until("document.querySelector('#measured-error').textContent.includes('line 1')")
+    assert visit.page.get_attribute("#measured-text", "aria-invalid") == "true"
+    file = {"name": "m.csv", "mimeType": "text/csv", "buffer": MEASURED.encode()}
+    visit.page.set_input_files("#measured-file", file)
+    visit.until("document.querySelector('tr[data-cause=unmodelled]')?.dataset.value === '0.5'")
+    assert visit.page.inner_text("#measured-error") == ""
+    assert visit.page.locator("#pinned svg .op").count() == 4
+    assert visit.page.inner_text("#pinned p >> nth=0") == "A: measured"
+    link = visit.page.url
+    assert "measured=0F0_0_1+0F1_1.5_2.5" in link and "%2C" not in link
+    visit.page.click("#measured-adopt")
+    visit.shows(makespan=3)
+    assert visit.page.input_value("[name=forward_times]") == "1;1"
+    visit.page.click("#measured-clear")
+    visit.until("document.querySelector('#pinned').hidden && document.querySelector('#measured-causes').hidden")
+    assert "measured" not in visit.page.url
+    visit.page.evaluate("url => { location.href = url }", link)
+    visit.until("document.querySelector('tr[data-cause=all]')?.dataset.value === '1'")
+    assert visit.page.input_value("#measured-text").startswith("0F0_0_1 0F1_1.5_2.5")

@@ -338,3 +338,32 @@ def test_a_refusal_names_field_value_and_limits(language):
     assert text.startswith(label)
     assert "1\u202f024" in text or "1024" in text
     assert "2000" in text
+
+
+def test_each_kind_may_have_a_time_per_stage():
+    """B is the gradient of the input and of the weights; a factor per stage still applies to all kinds."""
+    costs = run(
+        schedule="gpipe",
+        devices=2,
+        forward_times="1 2",
+        input_grad_times="3 0",
+        weight_grad_times="0.5 1",
+        slow_factor=2,
+    ).timeline.costs
+    assert [costs.time(t) for t in costs.durations["F"]] == [2, 2]  # the first of two is the slow one
+    assert [costs.time(t) for t in costs.durations["B"]] == [7, 1]
+    looped = run(schedule="looped_bfs", devices=2, chunks=2, forward_times="1 2 3 4").timeline.costs
+    assert looped.durations["F"] == (1, 2, 3, 4) and looped.durations["I"] == (1, 1, 1, 1)
+
+
+@pytest.mark.parametrize("name", ["forward_times", "input_grad_times", "weight_grad_times"])
+def test_times_of_a_kind_that_do_not_fit_the_stages_are_refused_with_repairs(name):
+    result, (error,) = read({"schedule": "gpipe", "devices": "3", name: "1,2"})
+    assert error.field == name and {"devices": "2"} in error.repairs and {name: "1,2,2"} in error.repairs
+    assert result.scenario.devices == 3
+    _, errors = read({"schedule": "gpipe", "devices": "3", "split": "even", name: "1,2,3"})
+    assert [error.field for error in errors] == ["split"]
+
+
+def test_a_quotient_by_any_zero_is_no_number():
+    assert refusal(forward="1/00").field == "forward"

@@ -17,6 +17,7 @@ this list is its own:
 ``backward``      waits for the gradient of the next stage; at most forwards could have run, which would cost memory
 ``order``         (again) waits for an activation while another forward had all its values
 ``forward``       waits for the activation of the previous stage or of the previous token, and nothing else could run
+``unmodelled``    only in a measured timeline (measured.py): device and values were ready, and still nothing started
 
 What could have run is an operation later in the row whose values were on the device, which takes time, and is no weight
 update: an update has to come after the gradients it adds up. Work per stage is that of metrics.work_per_stage.
@@ -37,7 +38,8 @@ from pipesched.model import Cell, Gap, Message, Timeline
 from pipesched.rules import Values
 
 Sort = Literal[
-    "fill", "latency", "slow_stage", "order", "memory_limit", "drain", "backward", "forward", "finished"
+    "fill", "latency", "slow_stage", "order", "memory_limit", "drain", "backward", "forward", "finished",
+    "unmodelled",
 ]  # fmt: skip
 SORTS: tuple[Sort, ...] = get_args(Sort)
 """All sorts, as they are listed."""
@@ -92,9 +94,15 @@ class Study:
     """Per device: the place of its last forward, -1: it has none."""
 
 
-def study(timeline: Timeline, limit: Limit | None = None) -> Study:
-    """Look up what the gaps of a finished ``timeline`` are sorted by; ``limit``: what the schedule had to keep to."""
+def study(timeline: Timeline, limit: Limit | None = None, doubts: Sequence[int] = ()) -> Study:
+    """Look up what the gaps of a finished ``timeline`` are sorted by; ``limit``: what the schedule had to keep to.
+
+    ``doubts``: per stage, by how many ticks its work may differ from what is known of it (none: exact); a stage is
+    slower than another where it is so in any case.
+    """
     values, work = Values(timeline.schedule), work_per_stage(timeline)
+    doubts = doubts or [0] * len(work)
+    least, most = ([ticks + sign * doubt for ticks, doubt in zip(work, doubts, strict=True)] for sign in (-1, 1))
     columns, rows = _arrivals(timeline), timeline.schedule.rows
     forward = [_soonest(timeline, row, column, True) for row, column in zip(rows, columns, strict=True)]
     other = [_soonest(timeline, row, column, False) for row, column in zip(rows, columns, strict=True)]
@@ -105,8 +113,8 @@ def study(timeline: Timeline, limit: Limit | None = None) -> Study:
         columns,
         forward,
         other,
-        _heaviest(timeline, work),
-        [max((work[op.stage] for cell in row for op in cell.ops), default=0) for row in rows],
+        _heaviest(timeline, least),
+        [max((most[op.stage] for cell in row for op in cell.ops), default=0) for row in rows],
         senders(timeline),
         [_full(row, limit) if limit else set() for row in rows],
         [max((i for i, cell in enumerate(row) if any(op.kind == "F" for op in cell.ops)), default=-1) for row in rows],
@@ -136,6 +144,10 @@ def shares(study: Study, gap: Gap) -> list[Share]:
     """
     if gap.before is None:
         return [Share("finished", gap.start, gap.end)]
+    ready = max(_free(study, gap, gap.before), study.arrivals[gap.device][gap.before])
+    if ready < gap.end:  # in what was measured; a simulated operation starts when it can
+        before = [*shares(study, gap._replace(end=ready))] if ready > gap.start else []
+        return [*before, Share("unmodelled", ready, gap.end)]
     if gap.before == 0:
         return [Share("fill", gap.start, gap.end)]
     reasons = _reasons(study, gap, gap.before)
@@ -289,8 +301,10 @@ def _pieces(study: Study, gap: Gap, before: int) -> list[tuple[int, int, bool]]:
             pieces.append((free, end, False))
             break
         place = Place(*timeline.position[cause.ops[0]])
-        done, began = timeline.ends[place.device][place.i], timeline.starts[place.device][place.i]
-        pieces.append((max(free, done), end, True))
+        done, began = (min(end, column[place.device][place.i]) for column in (timeline.ends, timeline.starts))
+        arrived = min(end, done + timeline.costs.latency)  # the end, unless measured
+        pieces.append((max(free, arrived), end, False))
+        pieces.append((max(free, done), max(free, arrived), True))
         pieces.append((max(free, began), max(free, done), False))
         end = began
     pieces.append((gap.start, free, True))
@@ -318,13 +332,13 @@ def _reasons(study: Study, gap: Gap, before: int) -> list[tuple[Sort, int]]:
 def _awaits_gradient(study: Study, device: int, i: int, cause: Cell) -> bool:
     """Say whether the value that the cell waited for longest is a gradient that ``cause`` made."""
     timeline, values = study.timeline, study.values
-    start, latency = timeline.starts[device][i], timeline.costs.latency
+    arrived, latency = study.arrivals[device][i], timeline.costs.latency
     awaited = {base + op.micro_batch for op in timeline.schedule.rows[device][i].ops for base in values.needs(*op)}
     for op in cause.ops:
         product = values.product(op)
         if product is not None and product in awaited:
             end, home, _ = timeline.made[product]
-            if end + latency * (home != device) == start:
+            if end + latency * (home != device) == arrived:
                 return op.kind != "F"
     return False
 

@@ -13,7 +13,7 @@ from shutil import get_terminal_size
 from textwrap import fill
 from typing import Any, NoReturn
 
-from pipesched import placement, report, text
+from pipesched import measured, measuring, placement, report, text, why
 from pipesched.model import DeadlockError, Message, ScenarioError
 from pipesched.notation import write_csv
 from pipesched.presets import PRESETS
@@ -24,7 +24,7 @@ from pipesched.schedules import FAMILIES, REGISTRY
 from pipesched.words import LANGUAGES, catalogue, environment_language, number, sentence
 
 FORMATS: dict[str, Callable[[Result, str], str]] = {
-    "json": lambda result, language: json.dumps(result.to_dict(), indent=1) + "\n",
+    "json": lambda result, language: json.dumps(result.to_dict() | why.to_dict(result), indent=1) + "\n",
     "text": lambda result, language: _text(result, language),
     "svg": lambda result, language: result.svg(language=language),
     "csv": lambda result, language: result.csv(),
@@ -70,10 +70,14 @@ def _run(options: dict[str, str], language: str) -> None:
     given: dict[str, Any] = _preset(options["preset"]) if options["preset"] else {}
     given |= {name: options[name] for name in SETTINGS if options[name] is not None}
     if options["order_file"]:
-        given["order"] = _read(options["order_file"])
+        given["order"] = _read(options["order_file"], "order_file")
     if "order" in given and options["schedule"] is None:
         given["schedule"] = "order"
-    written = FORMATS[options["format"]](run(Scenario(**given)), language)
+    result = run(Scenario(**given))
+    if options["measured"]:
+        written = _measured(result, options, language)
+    else:
+        written = FORMATS[options["format"]](result, language)
     if options["out"]:
         try:
             Path(options["out"]).write_text(written, encoding="utf-8")
@@ -85,6 +89,27 @@ def _run(options: dict[str, str], language: str) -> None:
         sys.stdout.flush()
 
 
+def _measured(result: Result, options: dict[str, str], language: str) -> str:
+    """Hold measured times against ``result``, or, with ``--adopt``, against the model in their order and mean times."""
+    content, scale = _read(options["measured"], "measured"), options["measured_scale"]
+    other, found = measuring.against(result, content, scale)
+    if options["adopt"]:
+        result = run(Scenario(**{**result.scenario.settings(), **measured.settings(found, result.scenario)}))
+        other, found = measuring.against(result, content)
+    if options["format"] == "json":
+        both = result.to_dict() | why.to_dict(result) | {"measured": measuring.to_dict(result, found, other)}
+        return json.dumps(both, indent=1) + "\n"
+    if options["format"] != "text":
+        return FORMATS[options["format"]](other, language)
+    width, automatic = get_terminal_size().columns, not scale or bool(options["adopt"])
+    charts = [
+        f"{sentence(Message(f'measured.{key}'), language)}\n{one.text(width=width, language=language)}"
+        for key, one in (("measured", other), ("prediction", result))
+    ]
+    said = [fill(sentence(line, language), 100) for line in measuring.said(result, found, automatic)]
+    return "\n".join([*charts, measuring.table(result, found, other, language), *said, ""])
+
+
 def _preset(name: str) -> dict[str, Any]:
     for preset in PRESETS:
         if preset.name == name:
@@ -92,12 +117,12 @@ def _preset(name: str) -> dict[str, Any]:
     raise ScenarioError("preset", "error.schedule", {"given": name, "names": ", ".join(p.name for p in PRESETS)})
 
 
-def _read(path: str) -> str:
+def _read(path: str, option: str) -> str:
     try:
         return sys.stdin.read() if path == "-" else Path(path).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or str(error)
-        raise ScenarioError("order_file", "cli.cannot_read", {"path": path, "reason": reason}) from error
+        raise ScenarioError(option, "cli.cannot_read", {"path": path, "reason": reason}) from error
 
 
 def _list(options: dict[str, str], language: str) -> None:
@@ -143,6 +168,9 @@ def _parser(language: str) -> argparse.ArgumentParser:
         default = "" if DEFAULTS[name] is None else f" [{DEFAULTS[name]}]"
         runner.add_argument(_option(name), metavar=name[0].upper(), help=f"{say(f'field.{name}')}:{limits}{default}")
     runner.add_argument("--order-file", metavar="FILE", help=say("cli.order_file"))
+    runner.add_argument("--measured", metavar="FILE", help=say("cli.measured"))
+    runner.add_argument("--measured-scale", metavar="M", default="", help=say("cli.measured_scale"))
+    runner.add_argument("--adopt", action="store_true", help=say("cli.adopt"))
     runner.add_argument("--preset", metavar="NAME", help=say("cli.preset"))
     runner.add_argument("--format", choices=FORMATS, default="text", help=say("cli.format"))
     runner.add_argument("--out", metavar="FILE", help=say("cli.out"))
@@ -169,6 +197,7 @@ def _text(result: Result, language: str) -> str:
     said = [report.durations(result, language), *report.theory(result, language)]
     said += [sentence(note.message, language) for note in result.notes if not note.settings]
     said += report.batch(result, language)[0]
+    said += why.lines(result, language)
     if result.scenario.split != "none":
         said.append(sentence(placement.summary(result), language))
     return f"{chart}\n{table}\n" + "".join(fill(line, 100) + "\n" for line in said)

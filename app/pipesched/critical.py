@@ -66,6 +66,22 @@ def slacks(timeline: Timeline) -> list[list[int]]:
     ]
 
 
+def spent_per_stage(timeline: Timeline) -> list[int]:
+    """Return, per stage, the ticks that its operations take on the critical path; the rest of it are hops.
+
+    >>> from pipesched.run import run
+    >>> spent_per_stage(run(stage_times="1 2 1").timeline)
+    [1, 8, 1]
+    """
+    spent = [0] * timeline.schedule.stages
+    for device, i in critical_path(timeline):
+        cell = timeline.schedule.rows[device][i]
+        for op in cell.ops:
+            table = timeline.costs.durations if len(cell.ops) == 1 else timeline.costs.paired
+            spent[op.stage] += table[op.kind][op.stage]
+    return spent
+
+
 class Gain(NamedTuple):
     """With ``stage`` faster, everything is over ``ticks`` earlier: exact, and with that a fraction of a tick."""
 
@@ -90,12 +106,7 @@ def best_gain(timeline: Timeline, most: int) -> Gain | None:
     A stage can gain no more than what it shortens the critical path by, so few have to be simulated; None where that
     would be more than ``most`` operations in all.
     """
-    spent = [0] * timeline.schedule.stages
-    for device, i in critical_path(timeline):
-        cell = timeline.schedule.rows[device][i]
-        for op in cell.ops:
-            table = timeline.costs.durations if len(cell.ops) == 1 else timeline.costs.paired
-            spent[op.stage] += table[op.kind][op.stage]
+    spent = spent_per_stage(timeline)
     best: Gain | None = None
     for stage in sorted(range(len(spent)), key=lambda stage: (-spent[stage], stage)):
         if best and best.ticks >= spent[stage] * (1 - FASTER):

@@ -6,13 +6,14 @@ Whoever draws under the chart asks here, and is aligned with it. Coordinates are
 from dataclasses import dataclass
 from fractions import Fraction
 from html import escape
-from math import ceil, floor, log10
+from math import floor, log10
 
 from pipesched.ink import Palette
 from pipesched.model import Message, Timeline
 from pipesched.words import number, sentence
 
 FONT = "system-ui,-apple-system,'Segoe UI',Roboto,'DejaVu Sans',sans-serif"
+FLOATS = 10**300
 WIDE = 560  # user units; below this lanes carry short names
 
 
@@ -25,10 +26,10 @@ class Layout:
     lane: float
     block: float
     top: float
-    ticks: int
+    ticks: float | Fraction
 
-    def x(self, tick: int) -> float:
-        return self.left + self.plot * (tick / self.ticks)  # divided first: ticks may exceed any float
+    def x(self, tick: float | Fraction) -> float:
+        return self.left + self.plot * float(tick / self.ticks)  # divided first: ticks may exceed any float
 
     def y(self, device: int) -> float:
         return self.top + self.lane * device
@@ -39,7 +40,10 @@ def layout(timeline: Timeline, width: float, longest_label: int, until: float = 
     devices = timeline.schedule.devices
     lane = max(14, min(40, 640 / max(1, devices)))
     left, right = 7.5 * longest_label + 14, 84 if timeline.stuck else 14
-    ticks = max(1, timeline.end, ceil(Fraction(until) * timeline.costs.ticks_per_unit))
+    ticks: float | Fraction = max(1, timeline.end)
+    reach = Fraction(until) * timeline.costs.ticks_per_unit  # between two ticks, maybe: those of the other may be finer
+    if reach > ticks:
+        ticks = float(reach) if reach < FLOATS else reach
     return Layout(left, width - left - right, lane, lane - (6 if lane > 20 else 2), 8, ticks)
 
 

@@ -161,9 +161,9 @@ class Costs:
     latency: int
     blocks: bool
     ticks_per_unit: int
-    all_reduce: Mapping[str, tuple[int, ...]]
-    paired_all_reduce: Mapping[str, tuple[int, ...]]
-    members: int
+    all_reduce: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    paired_all_reduce: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    members: int = 1
 
     @classmethod
     def exact(
@@ -203,6 +203,8 @@ class Costs:
 
     def all_reduce_of(self, cell: Cell) -> int:
         """Return the ticks of ``cell`` that go into all-reduces."""
+        if not self.all_reduce:
+            return 0
         if isinstance(cell, Op):
             return self.all_reduce[cell.kind][cell.stage]
         return sum(self.paired_all_reduce[op.kind][op.stage] for op in cell)

@@ -104,6 +104,23 @@ def parse(text: str) -> Parsed:
     return Parsed(schedule, left_out)
 
 
+@lru_cache(maxsize=1 << 15)
+def cell(text: str) -> Cell | None:
+    """Read one operation or overlapped pair; None for a transfer.
+
+    Raises
+    ------
+    ScenarioError
+        For what is neither.
+
+    Examples
+    --------
+    >>> cell("2F0")
+    Op(stage=2, kind='F', micro_batch=0)
+    """
+    return _cell(text, 1, 1)
+
+
 def _cell(text: str, line: int, column: int) -> Cell | None:
     """Read one entry of a line; None for a transfer."""
     pair = PAIR.fullmatch(text)

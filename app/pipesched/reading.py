@@ -12,12 +12,16 @@ NUMBER = re.compile(r"[+-]?(\d+/\d+|(\d+[.,]?\d*|[.,]\d+)(e[+-]?\d\d?)?)", re.AS
 
 
 def exact_number(value: Any) -> Fraction | None:
-    """Read a number or a text exactly; None for what is no number, or one with more than DIGITS digits."""
+    """Read a number or a text exactly; None for what is no number, or one with more than DIGITS digits.
+
+    >>> exact_number("1,5"), exact_number("3/2"), exact_number("one")
+    (Fraction(3, 2), Fraction(3, 2), None)
+    """
     if isinstance(value, int | Fraction):
         exact = Fraction(value)
     else:  # a float means the decimal a person wrote, not its binary neighbour: 0.1 is one tenth
         text = brief(value)
-        if not NUMBER.fullmatch(text) or text.endswith("/0"):
+        if not NUMBER.fullmatch(text) or re.search("/0+$", text):
             return None
         exact = Fraction(text.replace(",", "."))
     return exact if max(abs(exact.numerator), exact.denominator) < 10**DIGITS else None

@@ -7,7 +7,7 @@ from pipesched.batch import Optimum, optimum
 from pipesched.bounds import Theory
 from pipesched.model import Message
 from pipesched.run import Result
-from pipesched.scenario import SETTINGS, Scenario
+from pipesched.scenario import PER_KIND, SETTINGS, Scenario
 from pipesched.schedules import REGISTRY
 from pipesched.trade import communication
 from pipesched.words import number, percent, sentence
@@ -62,7 +62,16 @@ def durations(result: Result, language: str) -> str:
     text = ", ".join(f"{name} = {number(value, language)}" for name, value in parts)
     uneven = len(set(scenario.factors(schedule.stages))) > 1
     key = "durations.layer" if scenario.split != "none" else "durations.uneven" if uneven else "durations"
+    if set(PER_KIND) & scenario.per_stage().keys():
+        key, text = "durations.of_stages", _of_stages(result, language)
     return " ".join([sentence(Message(key, {"what": text}), language), *_members(result, language)])
+
+
+def _of_stages(result: Result, language: str) -> str:
+    """List the durations of every kind that runs, one per stage."""
+    costs, kinds = result.timeline.costs, sorted(result.timeline.kinds, key="FBIWRU".index)
+    parts = [f"{kind} = {' · '.join(number(costs.time(t), language) for t in costs.durations[kind])}" for kind in kinds]
+    return ", ".join([*parts, f"c = {number(costs.time(costs.latency), language)}"])
 
 
 def _members(result: Result, language: str) -> list[str]:

@@ -34,6 +34,8 @@ def _choice(*options: str) -> Any:
 
 
 SHORTEST, LONGEST = Fraction(1, 1000), 1_000_000
+WORK = ("forward", "input_grad", "weight_grad")
+PER_KIND = tuple(f"{name}_times" for name in WORK)
 
 
 @dataclass(frozen=True, repr=False)
@@ -75,6 +77,9 @@ class Scenario:
         How many times longer everything on that stage takes, 1 (off) to 4.
     stage_times
         One factor per stage on all its durations, or None: all 1.
+    forward_times, input_grad_times, weight_grad_times
+        One duration per stage in place of ``forward``, ``input_grad`` or ``weight_grad``, or None. As with
+        ``stage_times``, durations are then those of a stage.
     comm
         Latency of a hop between two devices.
     send
@@ -142,6 +147,9 @@ class Scenario:
     slow_stage: int | None = _setting(None, "whole", 1, 1024, optional=True)
     slow_factor: Number = _setting(1, "number", 1, 4)
     stage_times: tuple[Number, ...] | None = _setting(None, "numbers", SHORTEST, LONGEST, optional=True)
+    forward_times: tuple[Number, ...] | None = _setting(None, "numbers", SHORTEST, LONGEST, optional=True)
+    input_grad_times: tuple[Number, ...] | None = _setting(None, "numbers", 0, LONGEST, optional=True)
+    weight_grad_times: tuple[Number, ...] | None = _setting(None, "numbers", 0, LONGEST, optional=True)
     comm: Number = _setting(0, "number", 0, LONGEST)
     send: str = _choice("free", "blocking")
     split: str = _choice("none", "even", "balanced", "hand")
@@ -175,7 +183,7 @@ class Scenario:
         Raises
         ------
         ScenarioError
-            If ``stage_times`` has another length or layers are split too, ``slow_stage`` is not there, or the layers
+            If times per stage have another length or layers are split too, ``slow_stage`` is not there, or the layers
             do not make ``stages``.
         """
         slowness = self.slowness(stages)
@@ -191,18 +199,24 @@ class Scenario:
         Raises
         ------
         ScenarioError
-            If ``slow_stage`` is not there, or ``stage_times`` has another length.
+            If ``slow_stage`` is not there, or one of the times per stage has another length.
         """
         if self.slow_stage is not None and self.slow_stage > stages:
             limits = {"low": 1, "high": stages, "given": self.slow_stage}
             raise ScenarioError("slow_stage", "error.whole", limits, [{"slow_stage": ""}])
-        if self.stage_times is not None and len(self.stage_times) != stages:
-            given = len(self.stage_times)
-            fitted = (*self.stage_times, *[1] * stages)[:stages]
-            repairs = [*self._devices_for(given, stages), {"stage_times": list_text(fitted)}]
-            raise ScenarioError("stage_times", "error.stage_times", {"n": given, "stages": stages}, repairs)
+        for name, times in self.per_stage().items():
+            if len(times) != stages:
+                given = len(times)
+                fitted = (*times, *[times[-1] if name in PER_KIND else 1] * stages)[:stages]
+                repairs = [*self._devices_for(given, stages), {name: list_text(fitted)}]
+                raise ScenarioError(name, "error.stage_times", {"n": given, "stages": stages}, repairs)
         slow = (self.slow_stage or (stages + 1) // 2) - 1
         return [self.slow_factor if stage == slow else 1 for stage in range(stages)]
+
+    def per_stage(self) -> dict[str, tuple[Number, ...]]:
+        """Return the settings given that hold one number per stage."""
+        given = {name: getattr(self, name) for name in ("stage_times", *PER_KIND)}
+        return {name: times for name, times in given.items() if times is not None}
 
     def _devices_for(self, given: int, stages: int) -> list[dict[str, str]]:
         """Return the repair that makes ``given`` stages of ``stages``, if some number of devices does."""
@@ -216,13 +230,14 @@ class Scenario:
         Raises
         ------
         ScenarioError
-            If ``stage_times`` are given as well, or the ``layout`` loses or doubles layers, makes another number of
+            If times per stage are given as well, or the ``layout`` loses or doubles layers, makes another number of
             stages, is not there or cannot be read.
         """
         if self.split == "none":
             return None
-        if self.stage_times is not None:
-            raise ScenarioError("split", "error.split_and_times", {}, [{"split": "none"}, {"stage_times": ""}])
+        if given := self.per_stage():
+            repairs = [{"split": "none"}, dict.fromkeys(given, "")]
+            raise ScenarioError("split", "error.split_and_times", {}, repairs)
         if self.split == "balanced":
             return balanced(self.layers, stages, self.embedding, self.head)
         evenly = even(self.layers, stages)
@@ -261,7 +276,7 @@ class Scenario:
 
     def share(self, stages: int, devices: int) -> Fraction:
         """Return which part of the durations falls to one of ``stages``: 1/v of a device's, else all."""
-        of_device = self.times_of == "device" and not self.stage_times and self.split == "none"
+        of_device = self.times_of == "device" and not self.per_stage() and self.split == "none"
         return Fraction(devices, stages) if of_device and stages > devices else Fraction(1)
 
     def overlap_share(self) -> Fraction:
@@ -288,10 +303,14 @@ class Scenario:
         if parts := self.parts(stages):
             blocks = [part.blocks * slow for part, slow in zip(parts, self.slowness(stages), strict=True)]
         talk = [block * self.reductions() for block in blocks]
+        given = {name: getattr(self, f"{name}_times") or [getattr(self, name)] * stages for name in WORK}
+        forward, input_grad, weight_grad = (
+            [time * size * factor for time, factor in zip(given[name], factors, strict=True)] for name in WORK
+        )
         return Costs.exact(
-            [self.forward * size * factor + more for factor, more in zip(factors, talk, strict=True)],
-            [self.input_grad * size * factor + more for factor, more in zip(factors, talk, strict=True)],
-            [self.weight_grad * size * factor for factor in factors],
+            [time + more for time, more in zip(forward, talk, strict=True)],
+            [time + more for time, more in zip(input_grad, talk, strict=True)],
+            weight_grad,
             self.comm,
             update=[self.update * factor for factor in factors],
             recompute_late=self.recompute == "late",

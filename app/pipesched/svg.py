@@ -87,7 +87,7 @@ def draw(
     )
     dense = _is_dense(timeline, place)
     density = ' data-dense=""' if dense else ""
-    span = place.plot * (timeline.end / place.ticks)  # divided first, as in x
+    span = place.plot * float(timeline.end / place.ticks)  # divided first, as in x
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {n(width)} {n(height)}" width="{n(width)}" '
         f'height="{n(height)}" role="img" aria-label="{escape(title)}" class="chart" font-family="{FONT}" '

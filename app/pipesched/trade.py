@@ -59,8 +59,9 @@ def tensors(scenario: Scenario) -> Iterator[Row]:
     ScenarioError
         Where it is not known what a stage would take: times of each stage, or a split by hand.
     """
-    if scenario.stage_times is not None or scenario.split == "hand" or scenario.schedule == "order":
-        field = "stage_times" if scenario.stage_times is not None else "layout" if scenario.split == "hand" else "order"
+    given = scenario.per_stage()
+    if given or scenario.split == "hand" or scenario.schedule == "order":
+        field = next(iter(given)) if given else "layout" if scenario.split == "hand" else "order"
         raise ScenarioError(field, "trade.fixed")
     total = scenario.devices * scenario.tensor
     for degree in degrees(total):

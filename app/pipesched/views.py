@@ -6,6 +6,7 @@ Both are asked for by web.py on top of the chart, never before it.
 from collections.abc import Mapping
 from typing import Any
 
+from pipesched import measuring
 from pipesched.compare import differences, title
 from pipesched.curves import Curve, draw
 from pipesched.metrics import Metrics
@@ -21,7 +22,12 @@ AXES = {"micro_batches": "M", "devices": "K"}
 
 
 def pinned(result: Result, asked: Mapping[str, Any], most: int) -> Result | None:
-    """Return the pinned scenario's result; None where nothing is pinned, or one of the two cannot be run to its end."""
+    """Return the pinned scenario's result, or the measurement's, which stands in its place.
+
+    None where nothing is pinned, or one of the two cannot be run to its end.
+    """
+    if (other := measuring.beside(result, asked)) is not None:
+        return other
     if not asked.get("pinned") or result.deadlock:
         return None
     other, errors = read(asked["pinned"], most)
@@ -43,6 +49,11 @@ def beside(result: Result, other: Result, asked: Mapping[str, Any], end: float) 
         letters=asked.get("letters", "pytorch"),
         until=end,
     )
+    if other is measuring.beside(result, asked):
+        first = sentence(Message("measured.measured"), language)
+        second = sentence(Message("measured.predicted", {"title": title(result, language)}), language)
+        titles = {"title": first, "other": second}
+        return {"svg": drawn, "changed": None, **measuring.compared(result, other, language), **titles}
     rows = [row._asdict() for row in differences(other, result, language)]
     titles = {"title": title(other, language), "other": title(result, language)}
     return {"svg": drawn, "changed": other.scenario.changed(), "rows": rows, **titles}

@@ -5,7 +5,7 @@ Requests (``do`` names them; ``settings`` are Scenario fields as typed, ``lang``
 ===========  =========================================  ========================================================
 do           with                                       answers
 ===========  =========================================  ========================================================
-``run``      settings, width, letters, pinned           settings as read, problems, svg, numbers, formula, ...
+``run``      settings, width, letters, pinned, measured settings as read, problems, svg, numbers, formula, ...
 ``moment``   settings, time                             what each device does then, the queues, the next events
 ``explain``  settings, device, time, move               the block or gap at that point, its cause or slack, the chain
 ``table``    settings, limit                            the intervals as rows of text
@@ -16,7 +16,8 @@ do           with                                       answers
 ``what_if``  settings                                   which stage gains most by being faster, in a sentence
 ``path``     settings                                   the critical path as [device, start, end]
 ``trade``    settings, of (``batch`` or ``tensor``)     rows: the same work with another M, or other degrees t
-``profile``  settings, of, width, pinned                ``queues`` or ``activations`` over time: svg and sentences
+``profile``  settings, of, width, pinned, measured      ``queues`` or ``activations`` over time: svg and sentences
+``adopt``    settings, measured                         settings: order and mean times of the measurement
 ``lesson``   step; device, time, move or guess          a step of the lessons; what a guess is worth
 ===========  =========================================  ========================================================
 """
@@ -30,7 +31,7 @@ from itertools import islice
 from math import floor
 from typing import Any
 
-from pipesched import lessons, placement, report, strips, trade, views, why
+from pipesched import lessons, measuring, placement, report, strips, trade, views, why
 from pipesched.explain import block, moment, name, standing, way_back, why_idle
 from pipesched.metrics import Metrics
 from pipesched.model import Cell, Gap, Message, Op, ScenarioError
@@ -69,6 +70,7 @@ def _run(result: Result, asked: Mapping[str, Any], say: Say) -> Answer:
         "changed": scenario.changed(),
         "svg": result.svg(width=asked["width"], theme=asked["theme"], language=language, letters=letters, until=until),
         "pinned": pinned and views.beside(result, pinned, asked, until),
+        "measured": measuring.answer(result, asked),
         "end": result.timeline.costs.time(result.timeline.end),
         "kinds": sorted(result.timeline.kinds),
         "reduces": any(map(any, result.timeline.costs.all_reduce.values())),
@@ -393,6 +395,7 @@ ANSWERS: dict[str, Callable[[Result, Mapping[str, Any], Say], Answer]] = {
     "why": why.bubble,
     "what_if": why.what_if,
     "path": why.path,
+    "adopt": lambda result, asked, say: measuring.adopt(result, asked),
     "trade": _trade,
     "profile": _profile,
     "lesson": _lesson,

@@ -11,7 +11,7 @@ from typing import Any
 from pipesched import causes, critical
 from pipesched.model import Cell, Gap, Message
 from pipesched.run import Result
-from pipesched.words import number, percent
+from pipesched.words import number, percent, sentence
 
 Answer = dict[str, Any]
 Say = Callable[..., str]
@@ -112,3 +112,50 @@ def path(result: Result, asked: Mapping[str, Any], say: Say) -> Answer:
         return {"spans": []}
     places = critical.critical_path(timeline)
     return {"spans": [(d, time(start), time(end)) for d, start, end in critical.spans(timeline, places)]}
+
+
+def lines(result: Result, language: str) -> list[str]:
+    """Say, for the command line, what the bubble is made of, in which stages the critical path lies, and what if.
+
+    Nothing where the page would be asked for none of it.
+    """
+    if is_too_much(result):
+        return []
+
+    def say(key: str, **params: Any) -> str:
+        return sentence(Message(key, params), language)
+
+    timeline, time = result.timeline, result.timeline.costs.time
+    sums = sorted(((sort, ticks) for sort, ticks in result.bubble.items() if ticks), key=lambda item: -item[1])
+    idle = [Message("cause.part", {"sort": Message(f"cause.{sort}"), "time": time(ticks)}) for sort, ticks in sums]
+    spent = critical.spent_per_stage(timeline)
+    order = sorted((stage for stage, ticks in enumerate(spent) if ticks), key=lambda stage: -spent[stage])
+    path = [Message("cli.on_path", {"stage": stage, "time": time(spent[stage])}) for stage in order[:MOST_LISTED]]
+    if rest := sum(spent[stage] for stage in order[MOST_LISTED:]):
+        path.append(Message("cli.others", {"time": time(rest)}))
+    if hops := timeline.end - sum(spent):
+        path.append(Message("cli.hops", {"time": time(hops)}))
+    said = [say("cli.bubble", what=idle) if idle else say("why.none"), say("cli.critical", what=path)]
+    return [*said, *filter(None, [what_if(result, {"lang": language}, say)["text"]])]
+
+
+MOST_LISTED = 8
+"""How many stages the command line names."""
+
+
+def to_dict(result: Result) -> Answer:
+    """Return the same as JSON can hold it, with sorts, stages from 0, and times; {} where it is left out."""
+    if is_too_much(result):
+        return {}
+    timeline, time = result.timeline, result.timeline.costs.time
+    spent, best = critical.spent_per_stage(timeline), critical.best_gain(timeline, MOST_TRIED)
+    return {
+        "bubble": {sort: time(ticks) for sort, ticks in result.bubble.items()},
+        "critical_path": {"stages": [time(ticks) for ticks in spent], "hops": time(timeline.end - sum(spent))},
+        "what_if": best
+        and {
+            "stage": best.stage,
+            "factor": float(critical.FASTER),
+            "gain": float(best.ticks / timeline.costs.ticks_per_unit),
+        },
+    }

@@ -6,6 +6,7 @@ import { Chart, parsed } from "./chart.js";
 import { Curves } from "./curves.js";
 import { Form } from "./form.js";
 import { Lesson } from "./lesson.js";
+import { Measured } from "./measured.js";
 import { Profiles } from "./profiles.js";
 import { drawReturns } from "./returns.js";
 import { Simulator } from "./simulator.js";
@@ -57,7 +58,13 @@ const curves = new Curves(/** @type {HTMLDetailsElement} */ (part("curves")), {
   changed: () => keep("curves", curves.address),
 });
 const sources = new Sources(document, { ask, use });
-const profiles = new Profiles(document.querySelectorAll("details[data-of]"), part("chart"), (of) => ask("profile", { of, width: chart.width, pinned }, shown, of));
+const profiles = new Profiles(document.querySelectorAll("details[data-of]"), part("chart"), (of) => ask("profile", { of, width: chart.width, pinned, measured: measured.request }, shown, of));
+const measured = new Measured(document, {
+  ask: (kind, details) => ask(kind, details),
+  use,
+  changed: () => simulate(form.settings, "push"),
+  say: (key) => say(key),
+});
 const lesson = new Lesson(part("lesson"), /** @type {HTMLButtonElement} */ (part("lessons")), part("chart"), {
   ask: (details) => ask("lesson", details, {}),
   set: turned,
@@ -81,7 +88,7 @@ async function ask(kind, details, settings = shown, lane = kind) {
 /** Simulate `settings` and show the result; where they cannot be used, say so at the field and keep the chart.
  * @param {object} settings @param {"push" | "replace"} address */
 async function simulate(settings, address) {
-  const answer = await ask("run", { width: chart.width, pinned }, settings);
+  const answer = await ask("run", { width: chart.width, pinned, measured: measured.request }, settings);
   if (!answer) return;
   form.complain(answer.problems);
   if (answer.problems.length) return;
@@ -126,7 +133,7 @@ function keep(name, value) {
 async function redraw() {
   const before = shown;
   if (!page.dataset.shown) return;
-  const answer = await ask("run", { width: chart.width, pinned }, before, "redraw");
+  const answer = await ask("run", { width: chart.width, pinned, measured: measured.request }, before, "redraw");
   if (answer && shown === before) show(answer);
 }
 
@@ -137,11 +144,12 @@ async function open() {
   if (lesson.restore(step)) return;
   // In HTML that was pasted unescaped, "&micro_batches" has become "µ_batches".
   const fragment = location.hash.slice(1).replace(/&?(µ|%C2%B5)_batches=/g, "&micro_batches=");
-  const { compare, ...settings } = Object.fromEntries(new URLSearchParams(fragment));
+  const { compare, measured: times = "", measured_scale: scale = "", ...settings } = Object.fromEntries(new URLSearchParams(fragment));
+  measured.address = [times, scale];
   pinned = compare === undefined ? null : Object.fromEntries(new URLSearchParams(compare));
   for (const old of document.querySelectorAll(".notice[data-key^=link-]")) old.remove();
   if (!simulator.ready) form.fill(settings); // who is faster than Python's start changes what the link says
-  const answer = await ask("run", { width: chart.width, pinned }, settings);
+  const answer = await ask("run", { width: chart.width, pinned, measured: measured.request }, settings);
   if (!answer) return;
   for (const problem of answer.problems) notify(say("page.from_link", { text: problem.text }), `link-${problem.field}`);
   form.settings = answer.settings;
@@ -156,6 +164,9 @@ function link(changed) {
   const names = Object.keys(changed).sort((a, b) => Number(b === "micro_batches") - Number(a === "micro_batches"));
   const values = new URLSearchParams(names.map((name) => [name, String(changed[name])]));
   if (pinned) values.append("compare", new URLSearchParams(pinned).toString());
+  const [times, scale] = measured.address;
+  if (times) values.append("measured", times);
+  if (times && scale) values.append("measured_scale", scale);
   const fragment = values.toString().replaceAll("%2C", ",").replaceAll("%2F", "/");
   return location.pathname + location.search + (fragment && `#${fragment}`);
 }
@@ -165,6 +176,7 @@ function show(answer) {
   shown = answer.settings;
   page.dataset.shown = answer.settings.schedule;
   chart.draw(answer.svg);
+  measured.show(answer.measured);
   compare(answer.pinned);
   for (const { name, value, text } of answer.numbers) {
     const output = /** @type {HTMLOutputElement | null} */ (document.querySelector(`output[name=${name}]`));
@@ -199,16 +211,19 @@ function show(answer) {
 }
 
 /** Show the pinned scenario above the chart and its numbers beside the present ones.
- * @param {{svg: string, changed: Record<string, any>, title: string, other: string, rows: Record<string, string>[]} | null} answer */
+ * @param {{svg: string, changed: Record<string, any> | null, title: string, other: string, rows: Record<string, string>[], heading?: string, note?: string, short?: string} | null} answer */
 function compare(answer) {
+  /** @type {HTMLButtonElement} */ (part("pin")).disabled = Boolean(measured.request);
   part("pinned").hidden = part("compare").hidden = !answer;
   part("pin").setAttribute("aria-pressed", String(Boolean(pinned)));
   part("pin").textContent = say(pinned ? "compare.unpin" : "compare.pin");
   if (!answer) return;
-  pinned = answer.changed;
+  part("compare-change").textContent = answer.heading ?? say("compare.change");
+  part("compare-note").textContent = answer.note ?? say("compare.note");
+  if (answer.changed) pinned = answer.changed;
   part("pinned").replaceChildren(element("p", `A: ${answer.title}`), parsed(answer.svg), element("p", `B: ${answer.other}`));
   part("title-a").textContent = answer.title;
-  part("title-b").textContent = answer.other;
+  part("title-b").textContent = answer.short ?? answer.other;
   rows(part("compare"), answer.rows.map(({ label, first, second, change }) => [[label], [first], [second], [change]]));
 }
 
