@@ -17,10 +17,11 @@ from functools import lru_cache
 from math import isqrt, lcm
 from typing import Any, NamedTuple
 
+from pipesched.chrome import FIELD
 from pipesched.model import Cell, Costs, DeadlockError, Op, ScenarioError, Schedule, Timeline
 from pipesched.notation import check, write
 from pipesched.reading import DIGITS, Number, number_text
-from pipesched.recording import FIELD, Recording, read
+from pipesched.recording import Recording, read
 from pipesched.rules import Values
 from pipesched.scenario import SETTINGS, Scenario
 from pipesched.simulate import simulate
@@ -103,11 +104,14 @@ def _schedule(recording: Recording, model: Schedule) -> Schedule:
 
 
 def _scale(recording: Recording, model: Timeline) -> Fraction:
-    worked = sum((timed.end - timed.start for row in recording.rows for timed in row), start=Fraction(0))
-    ticks = sum(sum(ends) - sum(starts) for starts, ends in zip(model.starts, model.ends, strict=True))
+    fine, *columns = recording.ticks
+    worked, ticks = (
+        sum(sum(ends) - sum(starts) for starts, ends in zip(*both, strict=True))
+        for both in (columns, (model.starts, model.ends))
+    )
     if not worked or not ticks:
         return Fraction(1)
-    ratio = worked * model.costs.ticks_per_unit / ticks
+    ratio = Fraction(worked * model.costs.ticks_per_unit, ticks * fine)
     return Fraction(1) if 1 <= APART * ratio <= APART * APART else _short(ratio, 4)
 
 
@@ -120,12 +124,9 @@ def _ticks(
     recording: Recording, schedule: Schedule, model: Costs, scale: Fraction
 ) -> tuple[list[list[int]], list[list[int]], Costs, tuple[int, ...]]:
     """Return starts, ends and costs in whole ticks, and what is to be doubted of each stage."""
-    every = [timed for row in recording.rows for timed in row]
-    fine = lcm(*{timed.start.denominator for timed in every}, *{timed.end.denominator for timed in every})
-    fine, ticks_per_unit = fine * scale.denominator, fine * scale.numerator
-    origin = min(timed.start for timed in every)
-    starts = [[int((timed.start - origin) * fine) for timed in row] for row in recording.rows]
-    ends = [[int((timed.end - origin) * fine) for timed in row] for row in recording.rows]
+    fine, starts, ends = recording.ticks
+    ticks_per_unit = fine * scale.numerator
+    starts, ends = ([[tick * scale.denominator for tick in column] for column in part] for part in (starts, ends))
     same = all(len(column) == schedule.stages for column in model.durations.values())
     singles, pairs = _lengths(schedule, starts, ends, model if same else None)
     paired = {key: Fraction(sum(halves), len(halves)) for key, halves in pairs.items()}

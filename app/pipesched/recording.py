@@ -5,11 +5,7 @@ Three forms are read, and told apart by how they begin:
 CSV            a header that names at least device, op, start and end, then a line per operation, as ``Result.csv``
                writes it; other columns are left alone. Commas, semicolons or tabs separate; where no commas do, a comma
                in a number is a decimal comma.
-Chrome trace   JSON, a list of events or ``{"traceEvents": [...]}``, of which the complete events (``X``: ``ts``,
-               ``dur``) and the pairs ``B`` and ``E`` are read. The operation is the event's name, or ``op`` or
-               ``stage``, ``micro_batch`` and ``kind`` of its ``args``; the device is ``device`` or ``rank`` of them, or
-               else the process (thread, where there is one process), under the number in its name where it has one.
-               Source: Trace Event Format, chromium.org.
+Chrome trace   JSON, as chrome.py reads it.
 links          a line per device of ``op_start_end``; a start left out is the end before it. ``Recording.link``.
 
 Operations are those of notation.py, counted from 0. Devices are numbered in the order of their numbers in the text, so
@@ -17,30 +13,29 @@ ranks 0, 8, 16 are three devices; one without an operation is not there. Numbers
 """
 
 import csv
-import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
+from math import lcm
 from typing import Any, NamedTuple
 
+from pipesched.chrome import FIELD, NUMBER_AT_END, UNFINISHED, spans
 from pipesched.model import Cell, Message, Op, Pair, ScenarioError
 from pipesched.notation import MOST_DEVICES, MOST_ENTRIES, cell
 from pipesched.reading import exact_number, number_text
 
-FIELD = "measured"
 COLUMNS = {
     "device": ("device", "rank"),
     "op": ("op", "operation", "action"),
     "start": ("start", "begin"),
     "end": ("end", "finish"),
 }
-KINDS = {"forward": "F", "fwd": "F", "backward": "B", "bwd": "B", "input": "I", "weight": "W"}
-"""What else than its letter a trace may call a kind."""
 NAMED = 5  # this many bad lines are named, the others counted
 ROUNDED = Fraction(1, 1000)  # of the shorter of two operations: by this much rounded times may overlap
-NUMBER_AT_END = re.compile(r".*?(\d{1,9})\s*", re.ASCII | re.DOTALL)
+exact = lru_cache(1 << 16)(exact_number)
+"""Most operations begin where another ended."""
 
 
 class Timed(NamedTuple):
@@ -66,16 +61,27 @@ class Recording:
     """How many operations ended a little after the next one began, by rounding, and were cut."""
 
     @cached_property
+    def ticks(self) -> tuple[int, list[list[int]], list[list[int]]]:
+        """How many ticks make a unit, and starts and ends in whole ticks, counted from the first start."""
+        every = [timed for row in self.rows for timed in row]
+        fine = lcm(*{timed.start.denominator for timed in every}, *{timed.end.denominator for timed in every})
+        starts = [[t.start.numerator * (fine // t.start.denominator) for t in row] for row in self.rows]
+        ends = [[t.end.numerator * (fine // t.end.denominator) for t in row] for row in self.rows]
+        first = min(column[0] for column in starts)
+        starts, ends = ([[tick - first for tick in column] for column in part] for part in (starts, ends))
+        return fine, starts, ends
+
+    @cached_property
     def link(self) -> str:
         """The same as short text, made of characters that an address keeps as they are; ``read`` reads it."""
-        origin = min(timed.start for row in self.rows for timed in row)
+        fine, *columns = self.ticks
         lines = []
-        for row in self.rows:
+        for row, starts, ends in zip(self.rows, *columns, strict=True):
             entries, free = [], None
-            for timed in row:
-                start = "" if timed.start == free else number_text(timed.start - origin)
-                entries.append(f"{'-'.join(map(str, timed.cell.ops))}_{start}_{number_text(timed.end - origin)}")
-                free = timed.end
+            for timed, begin, end in zip(row, starts, ends, strict=True):
+                start = "" if begin == free else number_text(Fraction(begin, fine))
+                entries.append(f"{'-'.join(map(str, timed.cell.ops))}_{start}_{number_text(Fraction(end, fine))}")
+                free = end
             lines.append(" ".join(entries))
         return "\n".join(lines)
 
@@ -190,7 +196,8 @@ def _add(
     """Add an operation, unless its times are none."""
     times = []
     for text in (start, end):
-        time = None if isinstance(text, str) and "," in text and not commas else exact_number(text)
+        readable = isinstance(text, int | Fraction) or (isinstance(text, str) and (commas or "," not in text))
+        time = exact(text) if readable else None
         if time is None:
             faults.add(line, "time", op=str(ran), given=str(text))
             return
@@ -218,92 +225,15 @@ def _link(text: str, faults: _Faults) -> tuple[list[Timed], int]:
 
 
 def _trace(text: str, faults: _Faults) -> tuple[list[Timed], int]:
-    """Read the events of a Chrome trace; those that are no operation are counted."""
-    events = _events(text)
-    found, left_out = list[Timed](), 0
-    names: dict[tuple[Any, Any], str] = {}
-    spans = list[tuple[int, dict[str, Any], Any, Any, Cell]]()
-    open_: dict[tuple[str, str], list[tuple[int, dict[str, Any]]]] = {}
-    for number, event in enumerate(events, 1):
-        if not isinstance(event, dict):
-            left_out += 1
-            continue
-        phase, place = event.get("ph"), (str(event.get("pid")), str(event.get("tid")))
-        if phase == "M":
-            if event.get("name") in ("process_name", "thread_name"):
-                which = (place[0], None) if event["name"] == "process_name" else place
-                names[which] = str(_args(event).get("name", ""))
-            continue
-        if phase == "B":
-            open_.setdefault(place, []).append((number, event))
-            continue
-        begun = open_.get(place, []).pop() if phase == "E" and open_.get(place) else None
-        at, began = begun or (number, event)
-        ran = _ran(began) if begun or phase == "X" else None
-        if ran is None:
-            left_out += 1
-        elif begun:
-            spans.append((at, began, began.get("ts"), event.get("ts"), ran))
+    """Read a Chrome trace."""
+    found = list[Timed]()
+    events, left_out = spans(text)
+    for event in events:
+        if event.end is UNFINISHED:
+            faults.add(event.number, "unfinished", op=str(event.cell))
         else:
-            start, length = exact_number(event.get("ts")), exact_number(event.get("dur"))
-            whole = start is not None and length is not None
-            spans.append((at, event, event.get("ts"), start + length if whole else event.get("dur"), ran))  # type: ignore[operator]  # both are known then
-    for number, event in (left for place in open_.values() for left in place):
-        if _ran(event):
-            faults.add(number, "unfinished", op=str(_ran(event)))
-    many = len({str(event.get("pid")) for _, event, *_ in spans}) > 1
-    for number, event, start_, end, ran in spans:
-        _add(found, faults, number, _home(event, names, many), ran, start_, end)
+            _add(found, faults, event.number, event.device, event.cell, event.start, event.end)
     return found, left_out
-
-
-def _events(text: str) -> Sequence[Any]:
-    """Return the events of a trace; one that broke off is read as far as it came, which the format allows."""
-    options: dict[str, Any] = {"parse_float": str, "parse_constant": str}
-    try:
-        try:
-            whole = json.loads(text, **options)
-        except json.JSONDecodeError:
-            if not text.lstrip().startswith("["):
-                raise
-            whole = json.loads(text.rstrip().rstrip(",") + "]", **options)
-    except json.JSONDecodeError as error:
-        raise ScenarioError(FIELD, "measured.json", {"line": str(error.lineno), "column": str(error.colno)}) from error
-    except (ValueError, RecursionError) as error:
-        raise ScenarioError(FIELD, "measured.json", {"line": "1", "column": "1"}) from error
-    events = whole.get("traceEvents") if isinstance(whole, dict) else whole
-    if not isinstance(events, list):
-        raise ScenarioError(FIELD, "measured.events")
-    return events
-
-
-def _args(event: dict[str, Any]) -> dict[str, Any]:
-    args = event.get("args")
-    return args if isinstance(args, dict) else {}
-
-
-def _ran(event: dict[str, Any]) -> Cell | None:
-    """Return the operation that an event is about, None where it is about something else."""
-    args, name = _args(event), str(event.get("name", "")).strip()
-    kind = str(args.get("kind", name)).strip()
-    letter = KINDS.get(kind.casefold(), kind)
-    said = f"{args.get('stage')}{letter}{args.get('micro_batch', args.get('microbatch'))}"
-    for text in (str(args.get("op", "")), name, said):
-        try:
-            return cell(text)
-        except ScenarioError:
-            continue
-    return None
-
-
-def _home(event: dict[str, Any], names: dict[tuple[Any, Any], str], many: bool) -> str:
-    """Return what the device of an event is called."""
-    args, pid, tid = _args(event), str(event.get("pid")), str(event.get("tid"))
-    for given in (args.get("device"), args.get("rank")):
-        if given is not None:
-            return str(given)
-    name = names.get((pid, None) if many else (pid, tid), "")
-    return name if NUMBER_AT_END.fullmatch(name) else pid if many else tid
 
 
 def _devices(found: Iterable[Timed], faults: _Faults) -> tuple[str, ...]:
