@@ -504,6 +504,7 @@ def test_a_note_that_offers_another_rule_applies_it(visit):
     visit.page.select_option("#schedule", "interleaved_1f1b")
     visit.set("devices", 4)
     visit.set("micro_batches", 10)
+    visit.shows(makespan=run(schedule="interleaved_1f1b", devices=4, micro_batches=10).metrics.makespan)
     visit.page.click("#notes button >> nth=0")
     visit.until("document.querySelector('[name=group]').value === '4'")
     visit.shows(makespan=run(schedule="interleaved_1f1b", devices=4, micro_batches=10, group=4).metrics.makespan)
