@@ -220,6 +220,22 @@ def test_address_holds_the_scenario_and_back_undoes_a_change(visit):
     visit.shows(makespan=6)
 
 
+def test_what_is_typed_while_a_link_is_still_answered_wins(visit):
+    """Opening 65,536 blocks takes seconds; what a person changes meanwhile is neither lost nor written over."""
+    visit.page.evaluate(
+        """() => {
+        history.pushState(null, "", "#schedule=1f1b&devices=64&micro_batches=1024");
+        dispatchEvent(new PopStateEvent("popstate"));
+        }"""
+    )
+    visit.page.wait_for_timeout(150)  # Python is at it
+    visit.set("devices", 2)
+    visit.shows(makespan=(1024 + 1) * 3)
+    assert visit.page.input_value("[name=devices]") == "2"
+    assert visit.page.input_value("[name=micro_batches]") == "1024"
+    assert visit.page.evaluate("location.hash") == "#micro_batches=1024&schedule=1f1b&devices=2"
+
+
 def test_wrong_input_is_named_where_it_was_typed_and_stays(visit):
     visit.page.click("#more summary")
     visit.set("stage_times", "1; 2,5")

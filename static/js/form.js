@@ -68,6 +68,11 @@ export class Form {
     return Object.fromEntries([...this.fields].map(([name, field]) => [name, field.value]));
   }
 
+  /** @returns {Settings} */
+  get defaults() {
+    return Object.fromEntries([...this.fields].map(([name, field]) => [name, usual(field)]));
+  }
+
   /** Show all `settings`, as Python read them. @param {Settings} settings */
   set settings(settings) {
     this.fill(Object.fromEntries([...this.fields.keys()].map((name) => [name, settings[name] ?? ""])));
@@ -199,6 +204,12 @@ export class Form {
     if (this.shown !== this.schedule.value) own.open = own.querySelector("[name]:enabled") !== null;
     this.shown = this.schedule.value;
   }
+}
+
+/** The value a field has before anybody touches it. @param {Field} field */
+function usual(field) {
+  if (!(field instanceof HTMLSelectElement)) return field.defaultValue;
+  return ([...field.options].find((option) => option.defaultSelected) ?? field.options[0]).value;
 }
 
 /** @param {Node | string} content */

@@ -26,6 +26,7 @@ let pinned = null; // the settings to compare with
 /** @type {Record<string, any>} */
 let shown = {}; // the settings of the chart on the page
 let settled = true; // whether the newest entry of the history is one that a person let go at
+let turns = 0; // how often the settings were changed: an answer that comes after the next change is not the last word
 let quiet = 0;
 let slow = 0;
 let later = 0;
@@ -81,6 +82,7 @@ async function ask(kind, details, settings = shown, lane = kind) {
 /** Simulate `settings` and show the result; where they cannot be used, say so at the field and keep the chart.
  * @param {object} settings @param {"push" | "replace"} address */
 async function simulate(settings, address) {
+  turns += 1;
   const answer = await ask("run", { width: chart.width, pinned }, settings);
   if (!answer) return;
   form.complain(answer.problems);
@@ -140,12 +142,14 @@ async function open() {
   const { compare, ...settings } = Object.fromEntries(new URLSearchParams(fragment));
   pinned = compare === undefined ? null : Object.fromEntries(new URLSearchParams(compare));
   for (const old of document.querySelectorAll(".notice[data-key^=link-]")) old.remove();
-  if (!simulator.ready) form.fill(settings); // who is faster than Python's start changes what the link says
+  form.settings = { ...form.defaults, ...settings }; // who is faster than Python changes what the link says
+  const turn = ++turns;
   const answer = await ask("run", { width: chart.width, pinned }, settings);
   if (!answer) return;
   for (const problem of answer.problems) notify(say("page.from_link", { text: problem.text }), `link-${problem.field}`);
-  form.settings = answer.settings;
   show(answer);
+  if (turn !== turns) return; // the form holds something newer by now
+  form.settings = answer.settings;
   form.complain(stopped(answer));
   settled = true;
 }
