@@ -23,7 +23,10 @@ let ids = 0;
 function ask(index, message) {
   const id = ++ids;
   frame(index).postMessage({ ...message, id }, "*");
-  return new Promise((resolve) => addEventListener("message", ({ data }) => data.id === id && resolve(data)));
+  return new Promise((resolve) => {
+    addEventListener("message", ({ data }) => data.id === id && resolve(data));
+    setTimeout(resolve, 30_000, { pipesched: "silence" });
+  });
 }
 """
 DENIED = """
@@ -266,8 +269,8 @@ def test_commands_from_elsewhere_need_leave(course, chromium, server, api, is_he
     src = f"{server.url}?embed=min{api.replace('HOST', visit.page.inner_text('body'))}"
     visit.page.evaluate("(src) => document.body.append(Object.assign(document.createElement('iframe'), { src }))", src)
     visit.until("heard.some(({ data }) => data.pipesched === 'ready')")
-    visit.page.evaluate("for (const pipesched of ['ping', 'get', 'subscribe']) ask(0, { pipesched })")
-    visit.page.evaluate("void ask(0, { pipesched: 'set', settings: { micro_batches: 9 } })")
+    visit.page.evaluate("() => { for (const pipesched of ['ping', 'get', 'subscribe']) ask(0, { pipesched }) }")
+    visit.page.evaluate("() => { ask(0, { pipesched: 'set', settings: { micro_batches: 9 } }) }")
     if is_heard:
         visit.until("heard.some(({ data }) => data.pipesched === 'state' && data.settings.micro_batches === 9)")
     else:
