@@ -45,6 +45,9 @@ def main(arguments: list[str]) -> int:
         steps.append(False)
     if not make_vendor():
         steps.append(False)
+    if browser and not make_deck():
+        say("reveal.js could not be had from the npm registry: the tests of slides are skipped.")
+        steps.append(False)
     steps.append(run("ruff", "check", "."))
     steps.append(run("mypy"))
     passed, failed = run_pytest(arguments)
@@ -85,6 +88,12 @@ def make_vendor() -> bool:
     """Have the browser's Python in ``static/vendor``; a process of its own, as the library may not even import."""
     say("== Python for the browser")
     return subprocess.run([PYTHON, "app", "vendor"], cwd=ROOT).returncode == 0
+
+
+def make_deck() -> bool:
+    """Have reveal.js, in which the tests show the page as a slide."""
+    say("== reveal.js")
+    return subprocess.run([PYTHON, ROOT / "tests" / "npm_package.py"]).returncode == 0
 
 
 def find_browser() -> str | None:

@@ -51,6 +51,8 @@ class Handler(http.server.SimpleHTTPRequestHandler):
         if self.server.policy:
             self.send_header("Content-Security-Policy", self.server.policy)
         self.send_header("Cache-Control", "no-store")
+        for name, value in self.server.headers.items():
+            self.send_header(name, value)
         super().end_headers()
 
     def log_message(self, *_: object) -> None:
@@ -59,13 +61,18 @@ class Handler(http.server.SimpleHTTPRequestHandler):
 
 @contextmanager
 def serving(
-    folder: Path, *, prefix: str = "/", policy: str = STRICT, faults: dict[str, Fault] | None = None
+    folder: Path,
+    *,
+    prefix: str = "/",
+    policy: str = STRICT,
+    faults: dict[str, Fault] | None = None,
+    headers: dict[str, str] | None = None,
 ) -> Iterator[http.server.ThreadingHTTPServer]:
     """Serve ``folder`` while the block runs; ``server.url`` is the page, ``server.asked`` what was asked for."""
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), partial(Handler, directory=str(folder)))
     server.daemon_threads = True
     server.prefix, server.policy, server.faults = prefix, policy, faults or {}
-    server.asked, server.over = [], threading.Event()
+    server.headers, server.asked, server.over = headers or {}, [], threading.Event()
     server.url = f"http://127.0.0.1:{server.server_address[1]}{urllib.parse.quote(prefix)}"
     threading.Thread(target=server.serve_forever, daemon=True).start()
     try:

@@ -5,8 +5,11 @@
 import { Chart, parsed } from "./chart.js";
 import { Curves } from "./curves.js";
 import { Form } from "./form.js";
+import { arrive, forwardKeys, framed, Height, here, Memory, reveal, scrollOverNumbers, tell as tellHost, whenHidden, write } from "./frame.js";
+import { Host } from "./host.js";
 import { Lesson } from "./lesson.js";
 import { Measured } from "./measured.js";
+import { apply, media, read } from "./options.js";
 import { Profiles } from "./profiles.js";
 import { drawReturns } from "./returns.js";
 import { Simulator } from "./simulator.js";
@@ -19,6 +22,8 @@ import { current, preferred, say, speak } from "./words.js";
 const part = (id) => /** @type {HTMLElement} */ (document.getElementById(id));
 const page = document.documentElement;
 const query = new URLSearchParams(location.search);
+const fixed = read(query, [...document.querySelectorAll("#scenario [name]")].map((field) => field.getAttribute("name") ?? ""));
+apply(fixed);
 const SLOW_START = 1000; // ms: a start shorter than this needs no words
 const QUIET = 600; // ms after the last change until the summary is read out
 
@@ -41,15 +46,18 @@ if (!letters.value) letters.value = "pytorch";
 
 const form = new Form(/** @type {HTMLFormElement} */ (part("scenario")), { changed: (settled) => simulate(form.settings, settled ? "push" : "replace") });
 const chart = new Chart(part("chart"), { pointed, resized: redraw });
+form.lock(fixed.locked);
+chart.fills = fixed.embed === "slide";
 const steps = new Steps(part("steps"), {
   ask: (time) => ask("moment", { time }),
   moved: (time) => {
     chart.play(time);
     profiles.play(time);
+    height.explained();
   },
   why: async (device, time) => {
     await pointed(device, time);
-    part("spot").scrollIntoView({ block: "nearest" });
+    reveal(part("spot"));
   },
 });
 const curves = new Curves(/** @type {HTMLDetailsElement} */ (part("curves")), {
@@ -72,19 +80,25 @@ const lesson = new Lesson(part("lesson"), /** @type {HTMLButtonElement} */ (part
   address: (name) => keep("lesson", name ?? ""),
   notify: (text) => notify(text, "lesson"),
 });
-const simulator = new Simulator({ progress, ready, failed });
+const simulator = new Simulator({ progress, ready, failed }, fixed.borrows && framed ? () => tellHost({ pipesched: "engine" }) : null);
+const height = new Height();
+const memory = new Memory(fixed.embed === "slide");
+const host = new Host(fixed.api, { set: setByHost, asked: () => height.say(), serve: (port) => simulator.serve(port), lend: (port) => simulator.lend(port) });
 const why = new Why({ ask, chart, on: query.get("path") === "1", toggled: (on) => keep("path", on ? "1" : "") });
 
 /** Ask about the scenario on the page. Resolves with null where a newer question of its lane took its place, or Python
  * failed. @param {string} kind @param {object} details @param {object} [settings] @param {string} [lane] */
 async function ask(kind, details, settings = shown, lane = kind) {
   try {
-    return await simulator.ask(lane, { do: kind, settings, lang: current(), theme: theme(), letters: letters.value, ...details });
+    return await simulator.ask(lane, question(kind, details, settings));
   } catch (error) {
     notify(say("page.python_error", { text: /** @type {Error} */ (error).message }), "python");
     return null;
   }
 }
+
+/** @param {string} kind @param {object} details @param {object} settings */
+const question = (kind, details, settings) => ({ do: kind, settings, lang: current(), theme: theme(), letters: letters.value, ...details });
 
 /** Simulate `settings` and show the result; where they cannot be used, say so at the field and keep the chart.
  * @param {object} settings @param {"push" | "replace"} address */
@@ -98,20 +112,42 @@ async function simulate(settings, address) {
   show(answer);
   form.complain(stopped(answer));
   const there = link(answer.changed);
-  if (there !== location.pathname + location.search + location.hash) {
-    // A drag makes one entry: it is pushed when the handle first moves, and follows the handle from then on.
-    if (settled) history.pushState(null, "", there);
-    else history.replaceState(null, "", there);
-  }
+  // A drag makes one entry: it is pushed when the handle first moves, and follows the handle from then on.
+  if (there !== location.pathname + here.search + here.hash) write(there, settled ? "push" : "replace");
   settled = address === "push";
+  remember();
 }
+
+/** Change what the page around us asks for; its problems are its own and not shown here.
+ * @param {Record<string, any>} wanted @returns {Promise<import("./host.js").Problem[]>} */
+async function setByHost(wanted) {
+  const settings = Object.fromEntries(Object.entries({ ...form.settings, ...wanted }).map(([name, value]) => [name, String(value ?? "")]));
+  const turn = turns;
+  try {
+    const answer = await simulator.ask("set", question("run", { width: chart.width, pinned }, settings));
+    if (answer?.problems.length) return answer.problems.map((/** @type {import("./host.js").Problem} */ { field, text }) => ({ field, text }));
+    if (!answer || turn !== turns) return setByHost(wanted); // a person has turned something meanwhile
+    turns += 1;
+    form.settings = answer.settings;
+    form.complain([]);
+    show(answer);
+    write(link(answer.changed));
+    remember();
+    return [];
+  } catch (error) {
+    return [{ field: "", text: /** @type {Error} */ (error).message }];
+  }
+}
+
+/** Let a slide that is unloaded come back to where it was. */
+const remember = () => page.dataset.shown && memory.keep({ hash: here.hash, time: steps.time });
 
 /** What to say at the order where it deadlocks; the chart is shown as far as it came. @param {{deadlock: string | null}} answer */
 const stopped = ({ deadlock }) => (deadlock ? [{ field: "order", text: deadlock, repairs: [] }] : []);
 
 /** Change these settings, as a button offers. @param {import("./form.js").Settings} settings */
 function use(settings) {
-  form.fill(Object.fromEntries(Object.entries(settings).map(([name, value]) => [name, value ?? ""])));
+  form.fill({ ...Object.fromEntries(Object.entries(settings).map(([name, value]) => [name, value ?? ""])), ...form.kept });
   simulate(form.settings, "push");
 }
 
@@ -128,7 +164,7 @@ async function turned(settings) {
 function keep(name, value) {
   if (value) query.set(name, value);
   else query.delete(name);
-  history.replaceState(null, "", location.pathname + (query.size ? `?${query}`.replaceAll("%2C", ",") : "") + location.hash);
+  write(location.pathname + (query.size ? `?${query}`.replaceAll("%2C", ",") : "") + here.hash);
 }
 
 /** Draw the same scenario for another width, language or theme; what a person is about to change goes first. */
@@ -139,17 +175,19 @@ async function redraw() {
   if (answer && shown === before) show(answer);
 }
 
-/** Read the address: what it gets wrong is named in a notice, and the default stands in. */
-async function open() {
-  const step = new URLSearchParams(location.search).get("lesson");
+/** Read the address: what it gets wrong is named in a notice, and the default stands in; what is locked stays, but for
+ * the first time. @param {import("./form.js").Settings} [kept] */
+async function open(kept = form.kept) {
+  const step = new URLSearchParams(here.search).get("lesson");
   if (step === null) query.delete("lesson");
   if (lesson.restore(step)) return;
   // In HTML that was pasted unescaped, "&micro_batches" has become "µ_batches".
-  const fragment = location.hash.slice(1).replace(/&?(µ|%C2%B5)_batches=/g, "&micro_batches=");
+  const fragment = here.hash.slice(1).replace(/&?(µ|%C2%B5)_batches=/g, "&micro_batches=");
   const { compare, measured: times = "", measured_scale: scale = "", ...settings } = Object.fromEntries(new URLSearchParams(fragment));
   measured.address = [times, scale];
   pinned = compare === undefined ? null : Object.fromEntries(new URLSearchParams(compare));
   for (const old of document.querySelectorAll(".notice[data-key^=link-]")) old.remove();
+  Object.assign(settings, kept);
   form.settings = { ...form.defaults, ...settings }; // who is faster than Python changes what the link says
   const turn = ++turns;
   const answer = await ask("run", { width: chart.width, pinned, measured: measured.request }, settings);
@@ -160,6 +198,21 @@ async function open() {
   form.settings = answer.settings;
   form.complain(stopped(answer));
   settled = true;
+  remember();
+}
+
+/** Begin: where a slide was when it was unloaded, else as the address says. */
+async function begin() {
+  for (const { name, value, known } of fixed.unknown) {
+    const values = { name, value: value.slice(0, 40), known: known.join(", ") };
+    notify(say(name === "lock" ? "embed.unknown_field" : "embed.unknown", values), `query-${name}-${value}`);
+  }
+  const before = memory.recall();
+  if (before) {
+    write(location.pathname + here.search + before.hash);
+    steps.time = before.time;
+  }
+  await open({});
 }
 
 /** The address, relative to the host, of `changed` settings. @param {Record<string, string | number>} changed */
@@ -172,12 +225,19 @@ function link(changed) {
   if (times) values.append("measured", times);
   if (times && scale) values.append("measured_scale", scale);
   const fragment = values.toString().replaceAll("%2C", ",").replaceAll("%2F", "/");
-  return location.pathname + location.search + (fragment && `#${fragment}`);
+  return location.pathname + here.search + (fragment && `#${fragment}`);
+}
+
+/** The address of the whole page with what this part of it shows. */
+function full(fragment = here.hash) {
+  const view = new URLSearchParams([...query].filter(([name]) => ["lang", "theme", "letters", "path", "lesson"].includes(name)));
+  return location.href.replace(/[?#].*$/s, "") + (view.size ? `?${view}` : "") + fragment;
 }
 
 /** @param {any} answer */
 function show(answer) {
   shown = answer.settings;
+  height.explained();
   page.dataset.shown = answer.settings.schedule;
   chart.draw(answer.svg);
   measured.show(answer.measured);
@@ -212,6 +272,8 @@ function show(answer) {
   clearTimeout(later);
   later = setTimeout(() => curves.refresh(), QUIET);
   why.shown();
+  const numbers = Object.fromEntries(answer.numbers.map((/** @type {{name: string, value: number | null}} */ { name, value }) => [name, value]));
+  host.shows({ settings: answer.changed, link: full(/#.*$/s.exec(link(answer.changed))?.[0] ?? ""), numbers });
 }
 
 /** Show the pinned scenario above the chart and its numbers beside the present ones.
@@ -258,7 +320,7 @@ function notes(list) {
   part("notes").hidden = !list.length;
   part("notes").querySelector("ul")?.replaceChildren(
     ...list.map(({ text, settings }) => {
-      if (!settings) return item(text);
+      if (!settings || !form.may(settings)) return item(text);
       const button = Object.assign(document.createElement("button"), { type: "button", textContent: text });
       button.addEventListener("click", () => use(settings));
       const entry = document.createElement("li");
@@ -337,7 +399,7 @@ function dismiss(key) {
 function theme() {
   const asked = query.get("theme");
   if (asked === "light" || asked === "dark") return asked;
-  return matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
+  return media("(prefers-color-scheme: dark)")?.matches ? "dark" : "light";
 }
 
 /** @param {string} text @param {{done?: number, total?: number, failed?: boolean}} [state] */
@@ -414,9 +476,28 @@ for (const [id, way] of /** @type {[string, 1 | -1][]} */ ([["zoom-in", 1], ["zo
     redraw();
   });
 }
-addEventListener("popstate", open);
-matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => redraw());
-if (query.get("theme")) page.dataset.theme = theme();
+addEventListener("popstate", () => {
+  arrive();
+  open();
+});
+media("(prefers-color-scheme: dark)")?.addEventListener?.("change", () => redraw());
+if (["light", "dark"].includes(query.get("theme") ?? "")) page.dataset.theme = theme();
 if (query.get("curves")) curves.address = query.get("curves") ?? "";
 if (query.has("lesson")) page.dataset.lesson = "number"; // covered from the start
-speaking.then(open);
+if (fixed.embed === "slide") forwardKeys();
+scrollOverNumbers();
+whenHidden(() => steps.playing && steps.toggle(false));
+addEventListener("pagehide", remember);
+for (const kind of ["pointerenter", "focus", "click"]) part("full").addEventListener(kind, () => /** @type {HTMLAnchorElement} */ (part("full")).href = full());
+part("full").hidden = !fixed.embed;
+// In a frame, a link to a figure must not add to the history of the page around it.
+if (framed) {
+  document.addEventListener("click", (event) => {
+    const address = /** @type {HTMLElement} */ (event.target).closest("a[href^='#']")?.getAttribute("href");
+    if (!address || event.ctrlKey || event.metaKey) return;
+    event.preventDefault();
+    write(location.pathname + here.search + (address === "#" ? "" : address));
+    open();
+  });
+}
+speaking.then(begin);
