@@ -8,6 +8,7 @@ import { Form } from "./form.js";
 import { Lesson } from "./lesson.js";
 import { Profiles } from "./profiles.js";
 import { drawReturns } from "./returns.js";
+import { Share } from "./share.js";
 import { Simulator } from "./simulator.js";
 import { Sources } from "./sources.js";
 import { Steps } from "./steps.js";
@@ -66,6 +67,12 @@ const lesson = new Lesson(part("lesson"), /** @type {HTMLButtonElement} */ (part
 });
 const simulator = new Simulator({ progress, ready, failed });
 const why = new Why({ ask, chart, on: query.get("path") === "1", toggled: (on) => keep("path", on ? "1" : "") });
+
+new Share(/** @type {HTMLDialogElement} */ (part("share")), part("share-open"), {
+  ask: (details) => ask("picture", { width: chart.width, pinned, ...details }),
+  theme,
+  lang: current,
+});
 
 /** Ask about the scenario on the page. Resolves with null where a newer question of its lane took its place, or Python
  * failed. @param {string} kind @param {object} details @param {object} [settings] @param {string} [lane] */
