@@ -1,4 +1,4 @@
-"""A picture to take away stands alone and shows what the page shows; a thumbnail is small, and lies ready for figures."""
+"""A picture to take away stands alone and shows what the page shows; a thumbnail is small; some lie ready."""
 
 import json
 import os
@@ -43,9 +43,8 @@ def test_a_picture_and_a_thumbnail_need_no_style_sheet_no_script_and_nothing_fro
         assert root.tag == SVG + "svg" and root.get("width") and root.get("viewBox")
         tags = {node.tag.removeprefix(SVG) for node in root.iter()}
         assert tags <= {"svg", "title", "defs", "pattern", "rect", "path", "text", "g"}
-        assert not any(
-            name in ("style", "href") or name.startswith("on") for node in root.iter() for name in node.keys()
-        )
+        names = {name for node in root.iter() for name in node.attrib}
+        assert not any(name in ("style", "href") or name.startswith("on") for name in names)
 
 
 def test_a_pinned_scenario_stands_above_on_the_same_axis():
@@ -95,6 +94,10 @@ def test_the_script_of_the_component_knows_fields_defaults_figures_and_words():
     assert constant("FIGURES") == list(FIGURES)
     assert constant("DEFAULTS") == {name: str(DEFAULTS[name]) for name in ("schedule", "devices", "micro_batches")}
     for language in ("en", "pl"):
-        (block,) = re.findall(rf"^      {language}: {{(.*?)^      }}", SCRIPT, re.DOTALL | re.MULTILINE)
-        words = dict(re.findall(r'"(component\.\w+)": "([^"]*)"', block))
+        (block,) = re.findall(rf"^    {language}: {{(.*?)^    }}", SCRIPT, re.DOTALL | re.MULTILINE)
+        words = json.loads("{" + block.strip().removesuffix(",") + "}")
         assert words == {key: text for key, text in catalogue(language).items() if key.startswith("component.")}
+
+
+def test_the_script_of_the_component_can_be_read_in_any_encoding():
+    assert SCRIPT.isascii()

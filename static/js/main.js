@@ -72,6 +72,7 @@ new Share(/** @type {HTMLDialogElement} */ (part("share")), part("share-open"), 
   ask: (details) => ask("picture", { width: chart.width, pinned, ...details }),
   theme,
   lang: current,
+  here: () => location,
 });
 
 /** Ask about the scenario on the page. Resolves with null where a newer question of its lane took its place, or Python

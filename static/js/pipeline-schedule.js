@@ -3,7 +3,7 @@
 // figure, and when seen or clicked wakes the simulator in a frame. Several on one page share one Python: the first
 // frame that wakes serves the others, and when it goes, another takes over.
 //
-//   <script type="module" src="https://host/pipesched/static/js/pipeline-schedule.js"></script>
+//   <script defer src="https://host/pipesched/static/js/pipeline-schedule.js"></script>
 //   <pipeline-schedule schedule="gpipe" devices="4" micro-batches="8" lang="en"></pipeline-schedule>
 //
 // Attributes are the fields of a scenario (dashes for underscores) and the choices of view below. What stands inside the
@@ -13,7 +13,7 @@
   const NAME = "pipeline-schedule";
   if (customElements.get(NAME)) return; // loaded twice
 
-  // Tests hold these against Python: the fields of Scenario, its first three defaults, and the figures that lie ready.
+  // All in ASCII: a page without a charset has scripts read in another one. Tests hold these against Python: the fields of Scenario, its first three defaults, and the figures that lie ready.
   const FIELDS = ["schedule", "devices", "chunks", "micro_batches", "tokens", "group", "memory_limit", "forward", "input_grad", "weight_grad", "times_of", "overlap", "recompute", "update", "slow_stage", "slow_factor", "stage_times", "comm", "send", "split", "layers", "embedding", "head", "layout", "batch", "overhead", "per_sample", "tensor", "all_reduce", "all_reduce_latency", "order", "hidden_size", "sequence_length", "micro_batch_size", "heads", "precision"];
   const DEFAULTS = { schedule: "forward", devices: "3", micro_batches: "4" };
   const FIGURES = ["forward-3x4", "sequential-4x1", "gpipe-4x8", "1f1b-4x8", "interleaved_1f1b-4x8", "zb_h1-4x8", "zb_h2-4x8"];
@@ -23,22 +23,22 @@
       "component.open": "Open it in a tab of its own",
       "component.start": "Run the simulator",
       "component.title": "Simulator: {what}",
-      "component.waking": "Starting …",
+      "component.waking": "Starting \u2026",
       "component.what": "{schedule}, devices: {devices}, micro-batches: {micro_batches}",
     },
     pl: {
-      "component.failed": "Symulator stąd nie odpowiada.",
-      "component.open": "Otwórz go w osobnej karcie",
+      "component.failed": "Symulator st\u0105d nie odpowiada.",
+      "component.open": "Otw\u00f3rz go w osobnej karcie",
       "component.start": "Uruchom symulator",
       "component.title": "Symulator: {what}",
-      "component.waking": "Uruchamianie …",
-      "component.what": "{schedule}, urządzenia: {devices}, porcje: {micro_batches}",
+      "component.waking": "Uruchamianie \u2026",
+      "component.what": "{schedule}, urz\u0105dzenia: {devices}, porcje: {micro_batches}",
     },
   };
   /** Attribute: name in the query of the frame. @type {Record<string, string>} */
   const VIEW = { mode: "embed", lang: "lang", theme: "theme", hide: "hide", lock: "lock", lesson: "lesson", motion: "motion", letters: "letters", path: "path", curves: "curves" };
   const OWN = ["scenario", "src-fragment", "src", "height", "wake"];
-  const KEYS = /** @type {Record<string, number>} */ ({ PageUp: 33, PageDown: 34, Escape: 27 });
+  const KEYS = /** @type {Record<string, number>} */ ({ PageUp: 33, PageDown: 34, Escape: 27, ArrowLeft: 37, ArrowUp: 38, ArrowRight: 39, ArrowDown: 40 });
   const ASK_AGAIN = 1000; // ms between two pings of a frame that has not answered yet
   const PATIENCE = 10_000; // ms after a frame has loaded until we say that it does not answer
   const TALLEST = 20_000; // px
@@ -56,7 +56,7 @@
     ::slotted(a[rel="alternate"]) { display: none; }
     .still p { margin: 0; padding: 1.5em 1em; border: 1px dashed; border-radius: 6px; }
     button { font: inherit; min-height: 44px; padding: 6px 16px; border: 0; border-radius: 8px; background: #1d62b0; color: #fff; cursor: pointer; }
-    button::before { content: "▶"; margin-inline-end: 0.6em; font-size: 0.8em; }
+    button::before { content: "\\25b6"; margin-inline-end: 0.6em; font-size: 0.8em; }
     button:focus-visible { outline: 3px solid #1d62b0; outline-offset: 2px; }
     button[aria-disabled="true"] { opacity: 0.75; cursor: progress; }
     button[aria-disabled="true"]::before { content: none; }
@@ -113,7 +113,7 @@
       if (!this.server) return; // it is settled in a moment
       const { port1, port2 } = new MessageChannel();
       this.server.tell({ pipesched: "serve", port: port2 }, [port2]);
-      client.tell({ pipesched: "engine", port: port1 }, [port1]);
+      client.post({ pipesched: "engine", port: port1 }, [port1]); // it has just spoken, so it listens
     }
   }
 
@@ -144,7 +144,7 @@
       this.element.referrerPolicy = "strict-origin-when-cross-origin";
       this.element.addEventListener("load", () => this.loaded());
       this.hears = (/** @type {MessageEvent} */ event) => this.hear(event);
-      addEventListener("message", this.hears);
+      addEventListener("message", this.hears, { capture: true }); // before a deck of slides hears it
     }
 
     loaded() {
@@ -194,7 +194,10 @@
 
     /** @param {MessageEvent} event */
     hear(event) {
-      if (event.source !== this.element.contentWindow || !event.data || typeof event.data !== "object") return;
+      if (event.source !== this.element.contentWindow || !event.data) return;
+      // What the frame tells reveal.js in its own words comes as a key of this element: not twice.
+      if (typeof event.data === "string" && event.data.includes('"triggerKey"')) event.stopImmediatePropagation();
+      if (typeof event.data !== "object") return;
       if (this.origin !== "*" && event.origin !== this.origin) return;
       const { pipesched, id, ...rest } = event.data;
       if (typeof pipesched === "string") this.listener.shown();
@@ -220,7 +223,7 @@
     }
 
     close() {
-      removeEventListener("message", this.hears);
+      removeEventListener("message", this.hears, { capture: true });
       clearTimeout(this.pinging);
       clearTimeout(this.watchdog);
       this.element.remove();
@@ -276,7 +279,7 @@
         this.wake();
         this.#focus = event.detail === 0; // pressed on the keyboard: focus goes where the button was
       });
-      new MutationObserver((records) => this.#turned(records.map(({ attributeName }) => attributeName ?? ""))).observe(this, { attributes: true });
+      new MutationObserver((records) => this.#turned(records.map(({ attributeName }) => attributeName ?? ""))).observe(this, { attributes: true, childList: true });
     }
 
     connectedCallback() {
@@ -472,6 +475,10 @@
       this.#button.textContent = this.#say("start");
       this.#button.setAttribute("aria-label", `${this.#say("start")}: ${this.#what}`);
       this.#note.hidden = true;
+      if (this.firstElementChild || this.textContent?.trim()) {
+        this.#slot.replaceChildren(); // what stands inside is the figure
+        return;
+      }
       const { schedule, devices, micro_batches } = { ...DEFAULTS, ...this.#settings };
       const name = `${schedule}-${devices}x${micro_batches}`;
       const others = Object.keys(this.#settings).some((field) => !(field in DEFAULTS));

@@ -16,7 +16,8 @@ const SANDBOX = "allow-scripts allow-same-origin allow-downloads allow-popups";
 
 export class Share {
   /** @param {HTMLDialogElement} dialog @param {HTMLElement} opener
-   * @param {{ask: (details: object) => Promise<Picture | null>, theme: () => string, lang: () => string}} listener */
+   * @param {{ask: (details: object) => Promise<Picture | null>, theme: () => string, lang: () => string,
+   *   here: () => {search: string, hash: string}}} listener */
   constructor(dialog, opener, listener) {
     this.dialog = dialog;
     this.opener = opener;
@@ -72,7 +73,7 @@ export class Share {
   }
 
   async open() {
-    const query = new URLSearchParams(location.search);
+    const query = new URLSearchParams(this.listener.here().search);
     for (const name of ["lang", "theme", "embed", "lesson"]) {
       const field = /** @type {HTMLSelectElement} */ (this.part(name));
       field.value = query.get(name) ?? "";
@@ -97,11 +98,9 @@ export class Share {
 
   close() {
     if (!this.dialog.open && !this.dialog.hasAttribute("open")) return;
-    if ("showModal" in this.dialog) this.dialog.close();
-    else {
-      this.dialog.removeAttribute("open");
-      this.opener.focus();
-    }
+    if (typeof (/** @type {any} */ (this.dialog).close) === "function") return this.dialog.close();
+    this.dialog.removeAttribute("open");
+    this.opener.focus();
   }
 
   /** Offer to lock what is set, and tick what the address locks and hides already. @param {URLSearchParams} query */
@@ -125,7 +124,7 @@ export class Share {
 
   /** What the address says of the scenario. */
   get settings() {
-    return new URLSearchParams(location.hash.slice(1));
+    return new URLSearchParams(this.listener.here().hash.slice(1));
   }
 
   get covered() {
@@ -189,7 +188,7 @@ export class Share {
     for (const name of ["lang", "theme", "lesson"]) add(name, this.value(name));
     for (const name of ["hide", "lock"]) add(name, list(name));
     add("motion", this.ticked("motion") ? "reduce" : "");
-    for (const name of KEPT) add(name, new URLSearchParams(location.search).get(name) ?? "");
+    for (const name of KEPT) add(name, new URLSearchParams(this.listener.here().search).get(name) ?? "");
     const search = query.size ? `?${query}`.replaceAll("%2C", ",") : "";
     const fragment = this.value("lesson") ? "" : this.fragment;
     return location.href.replace(/[?#].*/, "") + search + (fragment && `#${fragment}`);
@@ -197,7 +196,7 @@ export class Share {
 
   get fragment() {
     const settings = this.settings;
-    if (this.withA || !settings.has("compare")) return location.hash.slice(1);
+    if (this.withA || !settings.has("compare")) return this.listener.here().hash.slice(1);
     settings.delete("compare");
     return settings.toString().replaceAll("%2C", ",").replaceAll("%2F", "/");
   }
@@ -235,7 +234,7 @@ export class Share {
     const { thumbnail = "", words = "", open = say("share.open_link") } = this.picture ?? {};
     const image = thumbnail && !this.covered && !query.has("lesson") ? [`  <img width="480" alt="${quoted(words)}" src="${quoted(inline(thumbnail))}">`] : [];
     return [
-      `<script type="module" src="${quoted(script.href)}"></script>`,
+      `<script defer src="${quoted(script.href)}"></script>`, // not a module: from another host that would need CORS
       `<pipeline-schedule${attributes.map(([name, value]) => ` ${name}="${quoted(value)}"`).join("")}>`,
       ...image,
       `  <a rel="alternate" href="${quoted(this.address(false))}">${quoted(open)}</a>`,
