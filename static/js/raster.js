@@ -84,7 +84,9 @@ function paint(pen, fill, { svg, scale }) {
 function text(pen, node, sheet) {
   pen.font = `${holds(node, "font-weight") ?? 400} ${holds(node, "font-size") ?? 13}px ${holds(node, "font-family") ?? "sans-serif"}`;
   pen.fillStyle = paint(pen, holds(node, "fill") ?? "#000", sheet) ?? "transparent";
-  pen.textBaseline = node.getAttribute("dominant-baseline") === "central" ? "middle" : "alphabetic";
   pen.textAlign = /** @type {CanvasTextAlign} */ ({ middle: "center", end: "end" }[holds(node, "text-anchor") ?? ""] ?? "start");
-  pen.fillText(node.textContent ?? "", number(node, "x"), number(node, "y"));
+  const words = node.textContent ?? "";
+  const { fontBoundingBoxAscent: up, fontBoundingBoxDescent: down } = pen.measureText(words);
+  const lower = node.getAttribute("dominant-baseline") === "central" ? (up - down) / 2 : 0; // canvas's own middle is another
+  pen.fillText(words, number(node, "x"), number(node, "y") + lower);
 }
