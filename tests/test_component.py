@@ -121,6 +121,19 @@ def test_it_wakes_when_it_is_seen_and_takes_no_focus(host, simulator):
     assert visit.page.evaluate("document.activeElement.textContent") == "mine"
 
 
+def test_the_figure_stays_until_the_frame_has_something_to_show(host):
+    visit = host(element(schedule="gpipe", tokens=9))
+    state = "(([one]) => [one.dataset.state, one.shadowRoot.querySelector('iframe').inert])"
+    of = "(document.querySelectorAll('pipeline-schedule'))"
+    visit.page.wait_for_timeout(400)
+    assert visit.page.evaluate(state + of) == ["waking", True]
+    assert visit.page.is_visible("pipeline-schedule p")
+    assert visit.page.inner_text("pipeline-schedule button") == "Starting …"
+    visit.until(AWAKE)
+    assert visit.page.evaluate(state + of) == ["awake", False]
+    assert not visit.page.is_visible("pipeline-schedule p")
+
+
 def test_where_data_is_dear_it_waits_for_a_click(host, simulator):
     visit = host("")
     visit.page.evaluate("Object.defineProperty(navigator, 'connection', { value: { saveData: true } })")

@@ -41,6 +41,7 @@
   const KEYS = /** @type {Record<string, number>} */ ({ PageUp: 33, PageDown: 34, Escape: 27, ArrowLeft: 37, ArrowUp: 38, ArrowRight: 39, ArrowDown: 40 });
   const ASK_AGAIN = 1000; // ms between two pings of a frame that has not answered yet
   const PATIENCE = 10_000; // ms after a frame has loaded until we say that it does not answer
+  const STARTING = 12_000; // ms that the figure stays while the frame starts; then the frame says itself what it waits for
   const TALLEST = 20_000; // px
   const FIRST_HEIGHT = 560; // px, of a frame that has not said how tall it is
 
@@ -51,6 +52,7 @@
   const SHEET = `
     :host { display: block; position: relative; margin-block: 1em; }
     :host([hidden]) { display: none; }
+    :host([data-state="waking"]) { overflow: clip; }
     .still { display: grid; gap: 8px; justify-items: start; cursor: pointer; }
     .still img, ::slotted(img) { display: block; width: 100%; max-width: 720px; height: auto; border-radius: 6px; }
     ::slotted(a[rel="alternate"]) { display: none; }
@@ -120,7 +122,7 @@
   /** @type {Map<string, Pool>} by the address of their simulator */
   const pools = new Map();
 
-  /** @typedef {{shown: () => void, ready: () => void, changed: (state: State) => void, lost: () => void, failed: () => void,
+  /** @typedef {{heard: () => void, ready: () => void, changed: (state: State) => void, lost: () => void, failed: () => void,
    *   grow: (height: number) => void, press: (key: string) => void}} Listener */
 
   /** One frame, from when it is put into the page to when it is taken out. */
@@ -140,6 +142,7 @@
       this.questions = new Map();
       this.element = document.createElement("iframe");
       this.element.dataset.waiting = "";
+      this.element.inert = true; // until it is shown
       this.element.allow = "fullscreen; clipboard-write";
       this.element.referrerPolicy = "strict-origin-when-cross-origin";
       this.element.addEventListener("load", () => this.loaded());
@@ -200,7 +203,7 @@
       if (typeof event.data !== "object") return;
       if (this.origin !== "*" && event.origin !== this.origin) return;
       const { pipesched, id, ...rest } = event.data;
-      if (typeof pipesched === "string") this.listener.shown();
+      if (typeof pipesched === "string") this.listener.heard();
       if (pipesched === "pong" || pipesched === "ready") this.answered(pipesched === "ready" || rest.ready);
       else if (pipesched === "height") this.listener.grow(Number(rest.height));
       else if (pipesched === "key" && rest.key in KEYS) this.listener.press(rest.key);
@@ -250,6 +253,8 @@
     #focus = false; // whether the reader's focus is to follow into the frame
     /** @type {{promise: Promise<State>, resolve: (state: State) => void} | null} */
     #waking = null;
+    /** @type {number | undefined} */
+    #starting;
     /** @type {IntersectionObserver | undefined} */
     #watcher;
     #still = Object.assign(document.createElement("div"), { className: "still" });
@@ -344,11 +349,12 @@
 
     // --- what it is told by its frame
 
-    /** The frame answers: it takes the place of the figure. */
-    #shown() {
+    /** The frame takes the place of the figure. */
+    #show() {
       if (!this.#frame || this.dataset.state === "awake") return;
       this.dataset.state = "awake";
       delete this.#frame.element.dataset.waiting;
+      this.#frame.element.inert = false;
       this.#still.hidden = true;
       if (this.#focus) this.#frame.element.focus();
       this.#focus = false;
@@ -357,6 +363,7 @@
     #ready() {
       if (this.#isReady || !this.#frame) return;
       this.#isReady = true;
+      this.#show();
       this.#frame.tell({ pipesched: "subscribe", id: "watch" });
     }
 
@@ -405,7 +412,7 @@
       if (!pools.has(page)) pools.set(page, new Pool());
       /** @type {Listener} */
       const listener = {
-        shown: () => this.#shown(),
+        heard: () => (this.#starting ??= setTimeout(() => this.#show(), STARTING)),
         ready: () => this.#ready(),
         changed: (state) => this.#changed(state),
         lost: () => (this.#isReady = false),
@@ -431,6 +438,8 @@
 
     /** Back to the figure. */
     #sleep() {
+      clearTimeout(this.#starting);
+      this.#starting = undefined;
       this.#frame?.close();
       this.#frame = this.#waking = null;
       this.#still.hidden = false;

@@ -23,7 +23,7 @@ function start() {
 
 function use(newer) {
   engine = newer;
-  host({ pipesched: "ready" });
+  setTimeout(() => host({ pipesched: "ready" }), settings.tokens === "9" ? 800 : 0); // tokens=9: slow to start
   if (asked) waiting.unshift(asked); // asked again of the new one
   asked = null;
   next();
@@ -60,7 +60,7 @@ function simulate(wanted, done, failed = () => {}) {
 addEventListener("message", ({ data, source }) => {
   if (source !== parent || !data?.pipesched) return;
   const { pipesched, id } = data;
-  if (pipesched === "ping") host({ pipesched: "pong", id, version: "0", ready: engine !== null });
+  if (pipesched === "ping") host({ pipesched: "pong", id, version: "0", ready: false });
   if (pipesched === "get") state(id);
   if (pipesched === "subscribe") {
     watched = id;
