@@ -12,6 +12,7 @@ import { Measured } from "./measured.js";
 import { apply, media, read } from "./options.js";
 import { Profiles } from "./profiles.js";
 import { drawReturns } from "./returns.js";
+import { Share } from "./share.js";
 import { Simulator } from "./simulator.js";
 import { Sources } from "./sources.js";
 import { Steps } from "./steps.js";
@@ -85,6 +86,13 @@ const height = new Height();
 const memory = new Memory(fixed.embed === "slide");
 const host = new Host(fixed.api, { set: setByHost, asked: () => height.say(), serve: (port) => simulator.serve(port), lend: (port) => simulator.lend(port) });
 const why = new Why({ ask, chart, on: query.get("path") === "1", toggled: (on) => keep("path", on ? "1" : "") });
+
+new Share(/** @type {HTMLDialogElement} */ (part("share")), part("share-open"), {
+  ask: (details) => ask("picture", { width: chart.width, pinned, ...details }),
+  theme,
+  lang: current,
+  here: () => here,
+});
 
 /** Ask about the scenario on the page. Resolves with null where a newer question of its lane took its place, or Python
  * failed. @param {string} kind @param {object} details @param {object} [settings] @param {string} [lane] */
