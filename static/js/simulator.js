@@ -3,15 +3,20 @@
 // and of several that wait in the same lane only the newest is ever asked, so a drag queues no stale work and its
 // last value always lands.
 
+import { startWorker, whole } from "./parts.js";
+
 const SILENCE = 15_000; // ms without a byte, or without the next stage of the start, before we call it stalled
 const START = 90_000; // ms that starting Python may take once everything is loaded: old phones need most of it
 
 /** @typedef {{cause: string, file?: string, status?: number, text?: string, seconds?: number}} Failure */
+/** @type {Failure} */
+const REFUSED = whole() ? { cause: "no_blob" } : { cause: "no_worker", file: "worker.js" };
+
 /** @typedef {{stage: string, done?: number, total?: number}} Progress */
 /** @typedef {{lane: string, text: string, resolve: (answer: any) => void, reject: (error: Error) => void}} Question */
 
 export class Simulator {
-  /** @param {{progress: (p: Progress) => void, ready: () => void, failed: (f: Failure) => void}} listener */
+  /** @param {{progress: (p: Progress) => void, ready: (how: string) => void, failed: (f: Failure) => void}} listener */
   constructor(listener) {
     this.listener = listener;
     /** @type {Map<string, Question>} */
@@ -19,6 +24,7 @@ export class Simulator {
     /** @type {Question | null} */
     this.asked = null;
     this.ready = false;
+    this.turn = 0;
     this.start();
   }
 
@@ -26,21 +32,28 @@ export class Simulator {
   start() {
     this.stop();
     this.ready = false;
-    try {
-      this.worker = new Worker(new URL("worker.js", import.meta.url));
-    } catch {
-      this.fail({ cause: "no_worker", file: "worker.js" });
-      return;
-    }
-    this.worker.onmessage = ({ data }) => this.hear(data);
-    this.worker.onerror = (event) => {
-      event.preventDefault();
-      if (!this.ready) this.fail({ cause: "no_worker", file: "worker.js" });
-    };
+    this.open(this.turn);
     this.watch(SILENCE, { cause: "stalled", file: "worker.js" });
   }
 
+  /** @param {number} turn the start that asks; a newer one ends it */
+  async open(turn) {
+    try {
+      const worker = await startWorker();
+      if (turn !== this.turn) return worker.terminate();
+      this.worker = worker;
+      worker.onmessage = ({ data }) => this.hear(data);
+      worker.onerror = (event) => {
+        event.preventDefault();
+        if (!this.ready) this.fail(REFUSED);
+      };
+    } catch (error) {
+      if (turn === this.turn) this.fail(/** @type {any} */ (error).failure ?? REFUSED);
+    }
+  }
+
   stop() {
+    this.turn += 1;
     clearTimeout(this.watchdog);
     this.worker?.terminate();
     this.worker = undefined;
@@ -77,7 +90,7 @@ export class Simulator {
     } else if (data.ready) {
       clearTimeout(this.watchdog);
       this.ready = true;
-      this.listener.ready();
+      this.listener.ready(data.ready);
       this.next();
     } else {
       const question = this.asked;
