@@ -102,7 +102,7 @@ def checkout(tmp_path: Path) -> Path:
     """A page and a library as small as they come, in a folder whose name has a space."""
     root = tmp_path / "a checkout"
     texts = {
-        "index.html": '<!doctype html><title>page</title><link href="static/css/page.css"><script src="static/js/main.js">',
+        "index.html": '<!doctype html><link href="static/css/page.css"><script src="static/js/main.js"></script>',
         "README.md": "not part of the page",
         ".git/config": "[core]",
         "static/js/main.js": "export {}",

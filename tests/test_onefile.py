@@ -84,7 +84,7 @@ FRAMES = {
 @pytest.mark.parametrize("frame", FRAMES)
 def test_the_one_file_runs_in_a_frame_that_may_run_scripts_and_nothing_else(opened, one_file, by, frame):
     host = one_file.parent / f"{frame}.html"
-    host.write_text(f"<!doctype html><title>course</title>{FRAMES[frame]}")
+    host.write_text(f'<!doctype html><title>course</title><link rel="icon" href="data:,">{FRAMES[frame]}')
     with serving(one_file.parent, policy="") as server:
         visit = opened(host.as_uri() if by == "file" else server.url + host.name)
         inside = visit.page.frames[1]
@@ -208,18 +208,27 @@ def test_a_second_visit_starts_from_what_the_first_one_kept(visits):
     assert kept.startswith(visits.server.url + "memory-")
     assert visits.come() == "warm"
     assert visits.come("?fresh") == "cold"
-    assert visits.come() == "warm"
 
 
-@pytest.mark.parametrize("content", ["new Uint8Array(9)", "gzip"])
-def test_a_broken_memory_is_thrown_away_and_the_start_is_as_ever(visits, content):
+BROKEN = {
+    "cut short": "new Response(new Uint8Array(9))",
+    "not ours": "new Response(new Blob(['x'.repeat(1 << 20)]).stream().pipeThrough(new CompressionStream('gzip')))",
+    "not a memory": """new Response(
+      new Blob([new Uint8Array(1 << 25)]).stream().pipeThrough(new CompressionStream('gzip')),
+      { headers: { 'x-length': String(1 << 25) } },
+    )""",
+}
+
+
+@pytest.mark.parametrize("broken", BROKEN)
+def test_a_broken_memory_is_thrown_away_and_the_start_is_as_ever(visits, broken):
     visits.come()
-    if content == "gzip":  # whole, but not a memory
-        content = "new Response(new Blob(['x'.repeat(1 << 20)]).stream().pipeThrough(new CompressionStream('gzip'))).body"
-    visits.do(f"await shelf.put((await shelf.keys())[0], new Response({content}))")
-    assert visits.come(settled=False) == "cold"
-    visits.come()
-    assert visits.come() == "warm"
+    visits.do(f"await shelf.put((await shelf.keys())[0], {BROKEN[broken]})")
+    found_out = broken == "not a memory"  # only when Python was to start from it: then none is made at once
+    assert visits.come(settled=not found_out) == "cold"
+    assert len(visits.kept()) == (0 if found_out else 1)
+    if not found_out:
+        assert visits.do("(await (await shelf.match((await shelf.keys())[0])).blob()).size") > 1e6
 
 
 def test_another_build_keeps_its_own_memory_alone(visits, site):
@@ -238,13 +247,10 @@ def test_a_start_that_took_the_browser_down_is_not_tried_again(visits):
     visits.do("await shelf.put(new URL('memory-in-use', location.href), new Response())")
     assert visits.come(settled=False) == "cold"
     assert visits.kept() == []
-    assert visits.come() == "cold"
-    assert visits.come() == "warm"
 
 
 DENIED = {
-    "no storage": "Object.defineProperty(self, 'caches', { get() { throw new DOMException('no', 'SecurityError'); } });",
-    "no locks": "Object.defineProperty(navigator, 'locks', { value: undefined });",
+    "no storage": "Object.defineProperty(self, 'caches', { get() { throw new Error('denied'); } });",
     "silent": "caches.open = () => new Promise(() => {});",
     "full": "Cache.prototype.put = () => Promise.reject(new DOMException('full', 'QuotaExceededError'));",
 }

@@ -173,7 +173,8 @@ def _not_for_the_web(static: Path) -> Callable[[str, list[str]], set[str]]:
 
 
 def _put_in_place(draft: Path, target: Path, kept: Path | None) -> None:
-    # Renames only, ``kept`` out of what is replaced too. Entries that a site owner added (a CNAME, a .git) stay; should a rename fail, the old come back.
+    # Renames only, ``kept`` out of what is replaced too. Entries that a site owner added (a CNAME, a .git) stay; should
+    # a rename fail, the old come back.
     old = draft / "replaced"
     old.mkdir()
     steps = [step for name in OURS for step in ((target / name, old / name), (draft / name, target / name))]

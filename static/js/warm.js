@@ -3,10 +3,11 @@
 // It is taken before the first question: nothing but the program is in it. Where storage is denied nothing is kept and
 // nothing is said. What is kept belongs to one page and one build of it; whatever else is there is thrown away.
 //
-// A memory that takes the browser down would do so at every visit. So a mark stands while a start runs; who finds one
+// A memory that takes the browser down would do so at every visit. So a mark stands while Python starts; who finds one
 // that no living worker answers for (a lock tells) starts without any memory, and what was kept is gone.
 
-const PATIENCE = 2000; // ms that storage may take before the start goes on without it
+const PATIENCE = 5000; // ms that storage may take, while files load, before the start goes on without it
+const LENGTH = "x-length"; // of what is kept, unpacked
 
 class Memory {
   /** @param {string} page the folder of the page @param {string} build names all of Python's files at once */
@@ -44,23 +45,32 @@ class Memory {
     const kept = await cache.match(this.address);
     if (!kept?.body) return undefined;
     try {
-      return new Uint8Array(await new Response(kept.body.pipeThrough(new DecompressionStream("gzip"))).arrayBuffer());
+      const memory = new Uint8Array(await new Response(kept.body.pipeThrough(new DecompressionStream("gzip"))).arrayBuffer());
+      if (String(memory.length) === kept.headers.get(LENGTH)) return memory;
     } catch {
-      await cache.delete(this.address);
-      return undefined;
+      // cut short or changed: not even the checksum of gzip is right
     }
+    await cache.delete(this.address);
+    return undefined;
   }
 
-  /** Set the mark; whether one was there that nobody answers for. @param {Cache} cache */
+  /** Take the lock; whether a start before left its mark, and nobody answers for it. @param {Cache} cache */
   async enter(cache) {
     await new Promise((entered, refused) => {
       const held = () => new Promise((release) => entered((this.release = () => release(undefined))));
       navigator.locks.request(this.shelf, { mode: "shared" }, held).catch(refused);
     });
     const starting = (await navigator.locks.query()).held?.filter(({ name }) => name === this.shelf) ?? [];
-    const crashed = starting.length < 2 && Boolean(await cache.match(this.mark));
-    if (!crashed) await cache.put(this.mark, new Response());
-    return crashed;
+    return starting.length < 2 && Boolean(await cache.match(this.mark));
+  }
+
+  /** Python is about to start. */
+  async begin() {
+    try {
+      await this.cache?.put(this.mark, new Response());
+    } catch {
+      this.usable = false;
+    }
   }
 
   /** Python runs. @param {Uint8Array} [memory] what to keep */
@@ -68,7 +78,7 @@ class Memory {
     try {
       await this.cache?.delete(this.mark);
       const packed = memory && new Blob([/** @type {any} */ (memory)]).stream().pipeThrough(new CompressionStream("gzip"));
-      if (packed) await this.cache?.put(this.address, new Response(await new Response(packed).blob()));
+      if (packed) await this.cache?.put(this.address, new Response(await new Response(packed).blob(), { headers: { [LENGTH]: String(memory.length) } }));
     } catch {
       // The disk is full, or storage was taken away: the next start is as this one was.
     }

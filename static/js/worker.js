@@ -11,6 +11,7 @@
 const carried = self.location.protocol === "blob:";
 const VENDOR = carried ? "https://carried.invalid/" : new URL("../vendor/", self.location.href).href;
 const FILES = ["pyodide/pyodide.js", "pyodide/pyodide.asm.js", "pyodide/pyodide.asm.wasm", "pyodide/python_stdlib.zip"];
+const WAKING = 30_000; // ms that a start from kept memory may take before it is given up: it takes a third of a start
 const EMPTY_WASM = new Uint8Array([0, 97, 115, 109, 1, 0, 0, 0]);
 const TYPES = { js: "text/javascript", wasm: "application/wasm", zip: "application/zip", json: "application/json" };
 
@@ -35,8 +36,10 @@ async function boot(parts) {
   probe();
   const manifest = JSON.parse(parts ? parts["manifest.json"] : new TextDecoder().decode(await load("manifest.json")));
   const memory = parts ? undefined : await recollection(manifest.build);
-  const kept = await memory?.recall(self.location.search === "?fresh");
+  const recalling = memory?.recall(self.location.search === "?fresh");
   const loaded = parts ? await unpackAll(parts, manifest) : await loadAll(manifest);
+  const kept = await recalling;
+  await memory?.begin();
   progress("python");
   try {
     const python = (await wake(loaded, kept, memory)) ?? (await start(loaded, { _makeSnapshot: !kept && memory?.usable }));
@@ -44,23 +47,21 @@ async function boot(parts) {
     memory?.settle(python.memory);
     return handle;
   } catch (error) {
-    memory?.settle();
+    await memory?.settle();
     throw error;
   }
 }
 
 /** Start from what was kept; where that does not work, it goes. @param {Record<string, Uint8Array>} loaded
- * @param {Uint8Array | undefined} kept @param {{drop: () => Promise<void>}} memory */
+ * @param {Uint8Array | undefined} kept @param {{drop: () => Promise<void>} | undefined} memory */
 async function wake(loaded, kept, memory) {
   if (!kept) return undefined;
-  try {
-    const python = await start(loaded, { _loadSnapshot: kept });
-    how = "warm";
-    return python;
-  } catch {
-    await memory.drop();
-    return undefined;
-  }
+  // Pyodide never settles on a memory that its wasm cannot take.
+  const late = new Promise((resolve) => setTimeout(resolve, WAKING));
+  const python = await Promise.race([start(loaded, { _loadSnapshot: kept }), late]).catch(() => undefined);
+  if (python) how = "warm";
+  else await memory?.drop();
+  return python;
 }
 
 /** @typedef {Record<string, {size: number, sha256: string}>} Sizes */
@@ -132,10 +133,19 @@ async function start(loaded, options) {
     progress("library");
     python.unpackArchive(loaded[`${VENDOR}pipesched.zip`].slice().buffer, "zip");
     python.runPython("import pipesched.web");
-    if (options._makeSnapshot) python.memory = python.makeMemorySnapshot();
+    if (options._makeSnapshot) python.memory = snapshot(python);
     return python;
   } finally {
     self.fetch = plainFetch;
+  }
+}
+
+/** @param {any} python */
+function snapshot(python) {
+  try {
+    return python.makeMemorySnapshot();
+  } catch {
+    return undefined; // short of memory, most likely: the next start will be as this one
   }
 }
 
