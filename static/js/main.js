@@ -347,6 +347,7 @@ function tell({ stage, done = 0, total }) {
 function ready(how) {
   clearTimeout(slow);
   page.dataset.start = how;
+  part("opened-as-file").hidden = true; // a browser that was told to trust files
   page.dataset.state = "ready";
   delete page.dataset.failure;
   status("");
