@@ -469,8 +469,9 @@ def test_a_drawing_that_comes_through_a_port_cannot_bring_a_script(course):
       port1.onmessage = ({{ data: text }}) => {{
         const asked = JSON.parse(text);
         if (asked.do === "run") port1.postMessage({{ answer: JSON.stringify({{ problems: [], svg: {evil}, numbers: [],
-          devices: [], notes: [], kinds: [], limits: [], about: {{}}, unused: {{}}, changed: {{}}, settings: asked.settings,
-          pinned: null, deadlock: null, end: 1, events: 1, decoding: "", durations: "", summary: "" }}) }});
+          devices: [], notes: [], kinds: [], limits: [], about: {{}}, unused: {{}}, changed: {{}},
+          settings: asked.settings, pinned: null, deadlock: null, end: 1, events: 1,
+          decoding: "", durations: "", summary: "" }}) }});
       }};
       source.postMessage({{ pipesched: "engine" }}, "*", [port2]);
       port1.postMessage({{ ready: true }});

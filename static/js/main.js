@@ -433,8 +433,11 @@ function tell({ stage, done = 0, total }) {
   status(say(`load.${stage}`, total ? { done: megabytes(done), total: megabytes(total) } : {}), { done, total });
 }
 
-function ready() {
+/** @param {string} how `cold`, or `warm` from what an earlier visit kept */
+function ready(how) {
   clearTimeout(slow);
+  page.dataset.start = how;
+  part("opened-as-file").hidden = true; // a browser that was told to trust files
   page.dataset.state = "ready";
   delete page.dataset.failure;
   status("");

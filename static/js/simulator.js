@@ -6,17 +6,22 @@
 // Several frames of one page can share one Python: a frame may ask through a port that the page around it hands out
 // (`lend`), and answer for others (`serve`). What goes through a port is what goes to and from a worker.
 
+import { startWorker, whole } from "./parts.js";
+
 const SILENCE = 15_000; // ms without a byte, or without the next stage of the start, before we call it stalled
 const START = 90_000; // ms that starting Python may take once everything is loaded: old phones need most of it
 
 const NEIGHBOUR = 5_000; // ms the page around us may take to hand out a port before we start a Python of our own
 
 /** @typedef {{cause: string, file?: string, status?: number, text?: string, seconds?: number}} Failure */
+/** @type {Failure} */
+const REFUSED = whole() ? { cause: "no_blob" } : { cause: "no_worker", file: "worker.js" };
+
 /** @typedef {{stage: string, done?: number, total?: number}} Progress */
 /** @typedef {{lane: string, text: string, resolve: (answer: string | null) => void, reject: (error: Error) => void}} Question */
 
 export class Simulator {
-  /** @param {{progress: (p: Progress) => void, ready: () => void, failed: (f: Failure) => void}} listener
+  /** @param {{progress: (p: Progress) => void, ready: (how: string) => void, failed: (f: Failure) => void}} listener
    * @param {(() => void) | null} [borrow] asks for a port to the Python of another frame */
   constructor(listener, borrow = null) {
     this.listener = listener;
@@ -24,13 +29,14 @@ export class Simulator {
     /** @type {Set<MessagePort>} */
     this.served = new Set();
     this.clients = 0;
-    /** @type {{progress: Progress} | {ready: true} | {failure: Failure}} */
+    /** @type {{progress: Progress} | {ready: string} | {failure: Failure}} */
     this.news = { progress: { stage: "check" } }; // the latest of the start, for those that are served
     /** @type {Map<string, Question>} */
     this.waiting = new Map();
     /** @type {Question | null} */
     this.asked = null;
     this.ready = false;
+    this.turn = 0;
     this.start();
   }
 
@@ -43,21 +49,28 @@ export class Simulator {
       if (this.waiting.size) this.call();
       return;
     }
-    try {
-      this.worker = new Worker(new URL("worker.js", import.meta.url));
-    } catch {
-      this.fail({ cause: "no_worker", file: "worker.js" });
-      return;
-    }
-    this.worker.onmessage = ({ data }) => this.hear(data);
-    this.worker.onerror = (event) => {
-      event.preventDefault();
-      if (!this.ready) this.fail({ cause: "no_worker", file: "worker.js" });
-    };
+    this.open(this.turn);
     this.watch(SILENCE, { cause: "stalled", file: "worker.js" });
   }
 
+  /** @param {number} turn the start that asks; a newer one ends it */
+  async open(turn) {
+    try {
+      const worker = await startWorker();
+      if (turn !== this.turn) return worker.terminate();
+      this.worker = worker;
+      worker.onmessage = ({ data }) => this.hear(data);
+      worker.onerror = (event) => {
+        event.preventDefault();
+        if (!this.ready) this.fail(REFUSED);
+      };
+    } catch (error) {
+      if (turn === this.turn) this.fail(/** @type {any} */ (error).failure ?? REFUSED);
+    }
+  }
+
   stop() {
+    this.turn += 1;
     clearTimeout(this.watchdog);
     if (this.worker instanceof MessagePort) this.worker.close();
     else this.worker?.terminate();
@@ -157,7 +170,7 @@ export class Simulator {
     } else if (data.ready) {
       clearTimeout(this.watchdog);
       this.ready = true;
-      this.listener.ready();
+      this.listener.ready(data.ready);
       this.pass(data);
       this.next();
     } else {
