@@ -12,9 +12,9 @@ from pathlib import Path
 PAGES = ("index.html", "doctor.html")
 """What a built folder may hold at its top for people to open; each names its parts as ``static/...``."""
 
-STABLE = ("js/pipeline-schedule.js",)
-"""Parts that stay where they are, below ``static/``: scripts in the pages of others. They must need no other part but
-the page itself, as what they sat beside is now elsewhere."""
+STABLE = ("js/pipeline-schedule.js", "figures/")
+"""What stays where it is, below ``static/``: the script in the pages of others and the still figures it shows. They must
+need no other part but the page itself, as what they sat beside is now elsewhere."""
 
 LENGTH = 12
 """Hexadecimal digits of a name: 48 bits, no two versions of a site will ever share them."""
@@ -25,8 +25,8 @@ REFERENCE = re.compile(r'((?:src|srcset|href)=")static/(?!' + "|".join(map(re.es
 def name_by_content(site: Path) -> str:
     """Move the parts of the drafted ``site`` into the folder named by their content, make its pages say so, name it."""
     static = site / "static"
-    stable = {static / name for name in STABLE}
-    parts = sorted((path for path in static.rglob("*") if path.is_file() and path not in stable), key=Path.as_posix)
+    files = sorted((path for path in static.rglob("*") if path.is_file()), key=Path.as_posix)
+    parts = [path for path in files if not path.relative_to(static).as_posix().startswith(STABLE)]
     digest = hashlib.sha256()
     for path in parts:
         with path.open("rb") as stream:

@@ -3,6 +3,7 @@
 // the browser allows, and as files. Query: what whoever shares it fixes for the reader; fragment: the scenario.
 
 import { parsed } from "./chart.js";
+import { whole } from "./parts.js";
 import { draw } from "./raster.js";
 import { say } from "./words.js";
 
@@ -53,6 +54,7 @@ export class Share {
     part("save-svg").addEventListener("click", () => this.save("svg", new Blob([this.picture?.svg ?? ""], { type: "image/svg+xml" })));
     part("save-png").addEventListener("click", async () => this.save("png", await this.png()));
     part("copy-png").addEventListener("click", () => this.copyPicture());
+    if (whole()) /** @type {HTMLElement} */ (dialog.querySelector("label:has([value=element])")).hidden = true; // its script is elsewhere
     part("copy-png").hidden = typeof ClipboardItem === "undefined" || !navigator.clipboard?.write;
     part("save-order").addEventListener("click", () => this.save("txt", new Blob([this.settings.get("order") ?? ""], { type: "text/plain" })));
   }
