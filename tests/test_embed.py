@@ -133,7 +133,7 @@ FAR = '<p style="height: 1500px">…</p>'
 
 @pytest.mark.parametrize("is_own", [True, False], ids=["same_origin", "cross_site"])
 def test_a_bare_frame_works_and_leaves_the_page_around_it_alone(course, is_own):
-    body = f'<input id=note autofocus>{iframe("?embed=1", width=320)}{FAR}'
+    body = f"<input id=note autofocus>{iframe('?embed=1', width=320)}{FAR}"
     visit = course(body, is_own=is_own)
     frame = visit.ready()
     visit.page.wait_for_timeout(300)
@@ -254,7 +254,9 @@ def test_commands_of_the_own_origin_get_set_and_follow_the_scenario(course):
     told = visit.heard(lambda data: data.get("id") == "mine")
     assert [data["settings"]["micro_batches"] for data in told] == [8, 9]
     several = "[3, 5, 7].map((n) => ask(0, { pipesched: 'set', settings: { micro_batches: n } }))"
-    answers = visit.page.evaluate(f"Promise.all([...{several}, ask(0, {{ pipesched: 'set', settings: {{ comm: 1 }} }})])")
+    answers = visit.page.evaluate(
+        f"Promise.all([...{several}, ask(0, {{ pipesched: 'set', settings: {{ comm: 1 }} }})])"
+    )
     assert [answer["pipesched"] for answer in answers] == ["state"] * 4  # every one is answered
     assert (answers[-1]["settings"]["micro_batches"], answers[-1]["settings"]["comm"]) == (7, 1)
 
@@ -458,7 +460,7 @@ def test_a_drawing_that_comes_through_a_port_cannot_bring_a_script(course):
     evil = json.dumps(
         '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 9 9" onload="evil = 1" data-devices="1" data-end="1">'
         '<script>evil = 1</script><a href="javascript:evil = 1"><text>x</text></a><rect onclick="evil = 1"/>'
-        '<foreignObject><b>html</b></foreignObject></svg>'
+        "<foreignObject><b>html</b></foreignObject></svg>"
     )
     script = f"""
     addEventListener("message", ({{ data, source }}) => {{
@@ -467,8 +469,8 @@ def test_a_drawing_that_comes_through_a_port_cannot_bring_a_script(course):
       port1.onmessage = ({{ data: text }}) => {{
         const asked = JSON.parse(text);
         if (asked.do === "run") port1.postMessage({{ answer: JSON.stringify({{ problems: [], svg: {evil}, numbers: [],
-          devices: [], notes: [], kinds: [], limits: [], about: {{}}, unused: {{}}, changed: {{}}, settings: asked.settings,
-          pinned: null, deadlock: null, end: 1, events: 1, decoding: "", durations: "", summary: "" }}) }});
+          devices: [], notes: [], kinds: [], limits: [], about: {{}}, unused: {{}}, changed: {{}},
+          settings: asked.settings, pinned: null, deadlock: null, end: 1, events: 1, decoding: "", durations: "", summary: "" }}) }});
       }};
       source.postMessage({{ pipesched: "engine" }}, "*", [port2]);
       port1.postMessage({{ ready: true }});
