@@ -10,7 +10,7 @@ from npm_package import REVEAL, fetched
 from site_server import Fault, serving
 
 pytestmark = pytest.mark.browser
-PATIENCE = 15  # seconds; a machine that is busy takes a while to start Python
+PATIENCE = 90  # seconds; a machine that is busy takes a while to start Python
 READY = "document.documentElement.dataset.state === 'ready' && !!document.querySelector('#chart svg')"
 LISTENER = """
 const heard = [];
