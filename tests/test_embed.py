@@ -10,7 +10,7 @@ from npm_package import REVEAL, fetched
 from site_server import Fault, serving
 
 pytestmark = pytest.mark.browser
-PATIENCE = 30  # seconds; a machine that is busy takes a while to start Python
+PATIENCE = 90  # seconds; a machine that is busy takes a while to start Python
 READY = "document.documentElement.dataset.state === 'ready' && !!document.querySelector('#chart svg')"
 LISTENER = """
 const heard = [];
@@ -319,7 +319,7 @@ def test_a_lock_holds_one_setting_through_all_that_would_change_it(course):
     frame.click("[data-preset=megatron_4a]")  # 4 devices
     visit.until(shows("makespan", 36), frame)
     frame.select_option("#schedule", "dualpipe")
-    visit.until("document.querySelectorAll('#scenario .error').length === 1", frame)
+    visit.until("document.querySelectorAll('#scenario .error').length > 0", frame)
     assert not frame.query_selector_all("#scenario .error button")  # each repair would change the number of devices
     frame.click("[type=reset]")
     visit.until(shows("makespan", 8), frame)
@@ -470,8 +470,8 @@ def test_a_drawing_that_comes_through_a_port_cannot_bring_a_script(course):
         const asked = JSON.parse(text);
         if (asked.do === "run") port1.postMessage({{ answer: JSON.stringify({{ problems: [], svg: {evil}, numbers: [],
           devices: [], notes: [], kinds: [], limits: [], about: {{}}, unused: {{}}, changed: {{}},
-          settings: asked.settings, pinned: null, deadlock: null, end: 1, events: 1,
-          decoding: "", durations: "", summary: "" }}) }});
+          settings: asked.settings, pinned: null, deadlock: null, end: 1, events: 1, decoding: "", durations: "",
+          summary: "" }}) }});
       }};
       source.postMessage({{ pipesched: "engine" }}, "*", [port2]);
       port1.postMessage({{ ready: true }});

@@ -119,28 +119,29 @@ export function scrollOverNumbers() {
   addEventListener("wheel", loosen, { passive: true });
 }
 
-/** What a slide was at when its deck unloaded it, for as long as the tab is open; nothing where storage is denied. */
+const OURS = "pipesched slide";
+
+/** What a slide was at when its deck unloaded it. It stands in the name of the frame, which outlives what the frame
+ * shows: that is nowhere denied, as storage is, and each slide has its own. A name that the deck has given stays. */
 export class Memory {
   /** @param {boolean} on */
   constructor(on) {
-    this.key = on && framed ? `pipesched ${location.pathname}${location.search}${location.hash}` : "";
+    this.on = on && framed;
+    this.key = `${OURS} ${location.search}${location.hash}`;
   }
 
   /** @returns {{hash: string, time: number} | null} */
   recall() {
     try {
-      return this.key ? JSON.parse(sessionStorage.getItem(this.key) ?? "null") : null;
+      const { key, ...state } = JSON.parse(window.name);
+      return this.on && key === this.key ? state : null;
     } catch {
-      return null;
+      return null; // it has another name, or none
     }
   }
 
   /** @param {{hash: string, time: number}} state */
   keep(state) {
-    try {
-      if (this.key) sessionStorage.setItem(this.key, JSON.stringify(state));
-    } catch {
-      // Third-party storage is blocked, or this is a sandbox: the slide then starts from its address.
-    }
+    if (this.on && (!window.name || window.name.includes(OURS))) window.name = JSON.stringify({ key: this.key, ...state });
   }
 }
