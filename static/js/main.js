@@ -132,7 +132,7 @@ async function setByHost(wanted) {
   const settings = Object.fromEntries(Object.entries({ ...form.settings, ...wanted }).map(([name, value]) => [name, String(value ?? "")]));
   const turn = turns;
   try {
-    const answer = await simulator.ask("set", question("run", { width: chart.width, pinned }, settings));
+    const answer = await simulator.ask("set", question("run", { width: chart.width, pinned, measured: measured.request }, settings));
     if (answer?.problems.length) return answer.problems.map((/** @type {import("./host.js").Problem} */ { field, text }) => ({ field, text }));
     if (!answer || turn !== turns) return setByHost(wanted); // a person has turned something meanwhile
     turns += 1;
