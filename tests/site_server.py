@@ -1,6 +1,7 @@
 """A built folder goes in, a plain static host comes out, with the faults that real hosts have."""
 
 import http.server
+import sys
 import threading
 import urllib.parse
 from collections.abc import Iterator
@@ -25,6 +26,8 @@ class Fault(NamedTuple):
 
 class Handler(http.server.SimpleHTTPRequestHandler):
     """Serve the folder under ``server.prefix``, with the policy and the faults of the server."""
+
+    type: str | None = None
 
     def do_GET(self) -> None:
         fault = next((fault for end, fault in self.server.faults.items() if self.path.endswith(end)), Fault())
@@ -57,13 +60,22 @@ class Handler(http.server.SimpleHTTPRequestHandler):
         """Say nothing."""
 
 
+class Server(http.server.ThreadingHTTPServer):
+    """A threaded server that is quiet about browsers hanging up."""
+
+    daemon_threads = True
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)
+
+
 @contextmanager
 def serving(
     folder: Path, *, prefix: str = "/", policy: str = STRICT, faults: dict[str, Fault] | None = None
-) -> Iterator[http.server.ThreadingHTTPServer]:
+) -> Iterator[Server]:
     """Serve ``folder`` while the block runs; ``server.url`` is the page, ``server.asked`` what was asked for."""
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), partial(Handler, directory=str(folder)))
-    server.daemon_threads = True
+    server = Server(("127.0.0.1", 0), partial(Handler, directory=str(folder)))
     server.prefix, server.policy, server.faults = prefix, policy, faults or {}
     server.asked, server.over = [], threading.Event()
     server.url = f"http://127.0.0.1:{server.server_address[1]}{urllib.parse.quote(prefix)}"
