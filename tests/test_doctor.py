@@ -104,7 +104,7 @@ def examine(chromium) -> Iterator[object]:
 
 
 def states(frame) -> dict[str, str]:
-    listed = frame.eval_on_selector_all("#findings li", "all => all.map(({dataset: d}) => [d.id, d.state])")
+    listed = frame.eval_on_selector_all("section li", "all => all.map(({dataset: d}) => [d.id, d.state])")
     return dict(listed)
 
 
@@ -126,7 +126,7 @@ def test_where_all_is_well_the_doctor_says_so_and_leaves_nothing(examine, site) 
         assert "Chrom" in report and "--- measured" in report and "{" not in report.split("--- measured")[0]
         assert all(url.startswith(server.url) for url in [frame.url])
         frame.click("#full")
-        frame.wait_for_selector("#findings [data-id=start]")
+        frame.wait_for_selector("[data-id=start]", state="attached")
         assert states(frame)["start"] == "ok"
 
 
@@ -164,9 +164,9 @@ def test_the_doctor_names_what_stops_the_simulator(examine, site, policy, faults
         assert states(frame)[finding] == state
         assert frame.get_attribute("html", "data-verdict") == ("ok" if finding == "types" else "bad")
         cure = catalogue("en")[f"doctor.{finding}.{state}.cure"].split("{")[0]
-        assert cure in frame.inner_text(f"#findings [data-id={finding}] .cure")
+        assert cure in frame.inner_text(f"section [data-id={finding}] .cure")
         if finding != "types":
-            assert frame.get_attribute("#findings li >> nth=0", "data-level") == "bad"
+            assert frame.get_attribute("section li >> nth=0", "data-level") == "bad"
 
 
 @browser

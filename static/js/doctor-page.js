@@ -50,8 +50,11 @@
     const [name, text, cure] = told(finding);
     entry.append(element("span", say(`doctor.level.${finding.level}`), "level"), element("strong", name), element("p", text));
     if (cure) entry.append(element("p", cure, "cure"));
-    const after = Array.from(part("findings").children).find((other) => LEVELS.indexOf(/** @type {HTMLElement} */ (other).dataset.level || "") > rank);
-    part("findings").insertBefore(entry, after || null);
+    const list = finding.level === "ok" ? /** @type {HTMLElement} */ (part("fine").lastElementChild) : part("findings");
+    const after = Array.from(list.children).find((other) => LEVELS.indexOf(/** @type {HTMLElement} */ (other).dataset.level || "") > rank);
+    list.insertBefore(entry, after || null);
+    part("fine").hidden = !part("fine").querySelector("li");
+    /** @type {HTMLElement} */ (part("fine").firstElementChild).textContent = say("doctor.fine", { count: part("fine").querySelectorAll("li").length });
   }
 
   /** @param {string} id @param {...string} states */
