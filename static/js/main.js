@@ -6,6 +6,7 @@ import { Chart, parsed } from "./chart.js";
 import { Curves } from "./curves.js";
 import { Form } from "./form.js";
 import { Lesson } from "./lesson.js";
+import { Pace } from "./pace.js";
 import { Profiles } from "./profiles.js";
 import { drawReturns } from "./returns.js";
 import { Simulator } from "./simulator.js";
@@ -19,6 +20,7 @@ const part = (id) => /** @type {HTMLElement} */ (document.getElementById(id));
 const page = document.documentElement;
 const query = new URLSearchParams(location.search);
 const SLOW_START = 1000; // ms: a start shorter than this needs no words
+const LOST = new Set(["offline", "network", "cut", "stalled"]); // failures that a new connection may cure
 const QUIET = 600; // ms after the last change until the summary is read out
 
 /** @type {Record<string, any> | null} */
@@ -31,6 +33,8 @@ let slow = 0;
 let later = 0;
 
 // Without a catalogue the English of the page stands, and the loader will say what is missing.
+part("unstarted").remove();
+const pace = new Pace();
 const speaking = speak(preferred(query)).catch(() => {});
 
 const letters = /** @type {HTMLSelectElement} */ (part("letters"));
@@ -323,11 +327,12 @@ function theme() {
 
 /** @param {string} text @param {{done?: number, total?: number, failed?: boolean}} [state] */
 function status(text, { done, total, failed = false } = {}) {
-  const [words, bar, retry] = /** @type {[HTMLElement, HTMLProgressElement, HTMLButtonElement]} */ (/** @type {unknown} */ (part("status").children));
+  const [words, bar, retry, doctor] = /** @type {[HTMLElement, HTMLProgressElement, HTMLButtonElement, HTMLAnchorElement]} */ (/** @type {unknown} */ (part("status").children));
   words.textContent = text;
   bar.hidden = total === undefined;
   if (total) bar.value = (done ?? 0) / total;
   retry.hidden = !failed;
+  doctor.hidden = !failed || page.hasAttribute("data-one-file");
   part("status").hidden = !text;
 }
 
@@ -341,7 +346,9 @@ function progress(news) {
 /** @param {import("./simulator.js").Progress} news */
 function tell({ stage, done = 0, total }) {
   const megabytes = (/** @type {number} */ bytes) => Math.round(bytes / 1e5) / 10;
-  status(say(`load.${stage}`, total ? { done: megabytes(done), total: megabytes(total) } : {}), { done, total });
+  const seconds = total ? pace.left(done, total) : null;
+  const values = { done: megabytes(done), total: megabytes(total ?? 0), seconds: seconds ?? 0 };
+  status(say(seconds === null ? `load.${stage}` : "load.left", values), { done, total });
 }
 
 function ready() {
@@ -387,7 +394,8 @@ part("languages").addEventListener("click", (event) => {
   event.preventDefault();
   changeLanguage(choice.getAttribute("data-language") ?? "en");
 });
-part("status").querySelector("button")?.addEventListener("click", () => simulator.start());
+part("status").querySelector("button")?.addEventListener("click", () => simulator.retry());
+addEventListener("online", () => LOST.has(page.dataset.failure ?? "") && simulator.retry());
 part("table").addEventListener("toggle", () => /** @type {HTMLDetailsElement} */ (part("table")).open && table());
 for (const [id, way] of /** @type {[string, 1 | -1][]} */ ([["zoom-in", 1], ["zoom-out", -1]])) {
   part(id).addEventListener("click", () => {

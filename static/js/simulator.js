@@ -3,10 +3,14 @@
 // and of several that wait in the same lane only the newest is ever asked, so a drag queues no stale work and its
 // last value always lands.
 
+import { whyNoWorker } from "./diagnose.js";
+
 const SILENCE = 15_000; // ms without a byte, or without the next stage of the start, before we call it stalled
 const START = 90_000; // ms that starting Python may take once everything is loaded: old phones need most of it
+/** After these the worker is well and has what arrived: another try goes on from there. */
+const RESUMABLE = new Set(["network", "offline", "cut", "server", "refused", "redirect", "html", "missing", "filtered", "stalled"]);
 
-/** @typedef {{cause: string, file?: string, status?: number, text?: string, seconds?: number}} Failure */
+/** @typedef {{cause: string, file?: string, status?: number, text?: string, seconds?: number, type?: string, directive?: string}} Failure */
 /** @typedef {{stage: string, done?: number, total?: number}} Progress */
 /** @typedef {{lane: string, text: string, resolve: (answer: any) => void, reject: (error: Error) => void}} Question */
 
@@ -38,6 +42,13 @@ export class Simulator {
       if (!this.ready) this.fail({ cause: "no_worker", file: "worker.js" });
     };
     this.watch(SILENCE, { cause: "stalled", file: "worker.js" });
+  }
+
+  /** Try again after a failure, with what has arrived already if it can be kept. */
+  retry() {
+    if (!this.worker) return this.start();
+    this.watch(SILENCE, { cause: "stalled", file: "worker.js" });
+    this.worker.postMessage({ again: true });
   }
 
   stop() {
@@ -96,8 +107,10 @@ export class Simulator {
   }
 
   /** @param {Failure} failure */
-  fail(failure) {
-    this.stop();
-    this.listener.failed(failure);
+  async fail(failure) {
+    clearTimeout(this.watchdog);
+    const inWorker = failure.file === "worker.js";
+    if (inWorker || !RESUMABLE.has(failure.cause)) this.stop();
+    this.listener.failed(inWorker && failure.cause === "no_worker" ? await whyNoWorker(new URL("worker.js", import.meta.url)) : failure);
   }
 }
