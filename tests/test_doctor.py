@@ -1,4 +1,4 @@
-"""The doctor: run in the frame the simulator is to stand in, it names what stops it, the cure, and the code to paste."""
+"""The doctor: run in the frame that awaits the simulator, it names what stops it, the cure, and the code to paste."""
 
 import html
 import os
@@ -199,7 +199,9 @@ def test_a_sandboxed_frame_that_forbids_downloads_is_told_what_to_add(examine, s
         frame = examine(server.url, 'sandbox="allow-scripts allow-same-origin" width="700" height="500"')
         assert states(frame)["downloads"] == "forbidden"
         assert "allow-downloads" in frame.input_value("#snippet")
-        assert "allow-same-origin" not in frame.input_value("#snippet")  # on the host's own origin it would open the box
+        assert "allow-same-origin" not in frame.input_value(
+            "#snippet"
+        )  # on the host's own origin it would open the box
 
 
 @browser

@@ -145,7 +145,7 @@ def build(target: Path, lock: Lock, fetch: Fetch, root: Path = ROOT) -> None:
 
 
 def lift_doctor(site: Path) -> None:
-    """Move the doctor's page of a drafted ``site`` from ``static/`` to the top, where people find it, and link it so."""
+    """Move the doctor's page of a drafted ``site`` from ``static/`` to the top, where people find it."""
     below, page = site / "static" / DOCTOR, site / "index.html"
     if not below.is_file():
         return
