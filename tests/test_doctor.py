@@ -49,6 +49,12 @@ def test_the_doctor_s_english_is_the_catalogue_s() -> None:
             assert element["text"] == catalogue("en")[element["data-t"]]
 
 
+def test_what_the_page_says_where_no_script_runs_is_the_catalogue_s() -> None:
+    page = Page((ROOT / "index.html").read_text(encoding="utf-8")).elements
+    polish = [element["text"] for element in page if element["tag"] == "p" and element.get("lang") == "pl"]
+    assert catalogue("pl")["load.unstarted"] in polish
+
+
 def test_every_word_of_the_doctor_is_used_and_what_it_says_is_there() -> None:
     code = "".join(path.read_text(encoding="utf-8") for path in (*SCRIPTS, DOCTOR))
     keys = {key for key in catalogue("en") if key.startswith("doctor.") and key != "doctor.not_run"}

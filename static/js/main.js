@@ -333,6 +333,7 @@ function status(text, { done, total, failed = false } = {}) {
   if (total) bar.value = (done ?? 0) / total;
   retry.hidden = !failed;
   doctor.hidden = !failed || page.hasAttribute("data-one-file");
+  doctor.search = `?lang=${current()}`;
   part("status").hidden = !text;
 }
 
