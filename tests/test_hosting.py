@@ -400,6 +400,21 @@ def test_two_builds_are_the_same_and_hold_the_page_alone(checkout: Path, fetch: 
     assert os.access(two, os.R_OK | os.X_OK)
 
 
+def test_the_doctor_lies_at_the_top_of_a_built_folder_and_is_linked_there(
+    checkout: Path, fetch: build.Fetch, tmp_path: Path
+) -> None:
+    page = '<link href="css/page.css"><script src="js/doctor.js"></script><a href="../index.html">back</a>'
+    (checkout / "static" / "doctor.html").write_text(page)
+    (checkout / "index.html").write_text('<a href="static/doctor.html">doctor</a>')
+    for _ in range(2):
+        build.build(tmp_path / "site", LOCK, fetch, checkout)
+        files = everything(tmp_path / "site")
+        assert files["index.html"] == b'<a href="doctor.html">doctor</a>'
+        assert "static/doctor.html" not in files
+        for address in ('"static/css/page.css"', '"static/js/doctor.js"', '"index.html"'):
+            assert address in files["doctor.html"].decode()
+
+
 def test_a_rebuild_replaces_what_it_made_and_keeps_what_the_owner_added(
     checkout: Path, fetch: build.Fetch, tmp_path: Path
 ) -> None:

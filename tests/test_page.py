@@ -340,7 +340,7 @@ HTML = b"<!doctype html><title>Log in</title>"
         ("html", {"pyodide.asm.wasm": Fault(type="application/wasm", body=HTML)}, STRICT),
         ("html", {"pipesched.zip": Fault(type="text/html", body=HTML)}, STRICT),
         ("broken", {"pyodide.asm.wasm": Fault(type="application/wasm", body=b"\0asm\1\0\0\0")}, STRICT),
-        ("no_worker", {"worker.js": Fault(status=404)}, STRICT),
+        ("missing", {"worker.js": Fault(status=404)}, STRICT),
         ("blocked", {}, STRICT.replace(" 'wasm-unsafe-eval'", "")),
         ("stalled", {"python_stdlib.zip": Fault(hang=True)}, STRICT),
     ],

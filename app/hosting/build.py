@@ -6,6 +6,7 @@ Both hold the same bytes for the same checkout, so a site owner can compare two 
 import hashlib
 import json
 import os
+import re
 import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -33,6 +34,7 @@ ROOT = Path(__file__).resolve().parents[2]
 VENDOR = Path("static") / "vendor"
 MANIFEST = "manifest.json"
 DRAFT = ".pipesched-draft"  # inside the target: the same file system, even where the target is a mount of its own
+DOCTOR = "doctor.html"
 OURS = ("static", *PAGES, ".nojekyll")
 """All that a built folder holds at its top: a rebuild replaces these and nothing else."""
 
@@ -141,8 +143,8 @@ def build(target: Path, lock: Lock, fetch: Fetch, root: Path = ROOT) -> None:
         shutil.rmtree(draft, ignore_errors=True)
         draft.mkdir(parents=True)
         shutil.copytree(root / "static", draft / "static", ignore=_not_for_the_web(root / "static"))
-        for page in filter(Path.is_file, (root / name for name in PAGES)):
-            shutil.copyfile(page, draft / page.name)
+        shutil.copyfile(root / "index.html", draft / "index.html")
+        lift_doctor(draft)
         (draft / ".nojekyll").touch()  # GitHub Pages: take the files as they are
         vendor(draft / VENDOR, lock, fetch, root)
         _put_in_place(draft, target, version_before(target, name_by_content(draft)))
@@ -151,6 +153,18 @@ def build(target: Path, lock: Lock, fetch: Fetch, root: Path = ROOT) -> None:
         raise disk_trouble(error, target, sum(file.size for file in lock.files)) from error
     finally:
         shutil.rmtree(target if is_new else draft, ignore_errors=True)
+
+
+def lift_doctor(site: Path) -> None:
+    """Move the doctor's page of a drafted ``site`` from ``static/`` to the top, where people find it."""
+    below, page = site / "static" / DOCTOR, site / "index.html"
+    if not below.is_file():
+        return
+    text = re.sub(r'((?:src|href)=")(?=(?:css|img|js)/)', r"\1static/", below.read_text(encoding="utf-8"))
+    (site / DOCTOR).write_bytes(text.replace('href="../index.html"', 'href="index.html"').encode())
+    below.unlink()
+    linked = page.read_text(encoding="utf-8").replace(f'href="static/{DOCTOR}"', f'href="{DOCTOR}"')
+    page.write_bytes(linked.encode())
 
 
 def _refuse_unless_ours(target: Path, root: Path) -> None:

@@ -10,6 +10,7 @@ import { Host } from "./host.js";
 import { Lesson } from "./lesson.js";
 import { Measured } from "./measured.js";
 import { apply, media, read } from "./options.js";
+import { Pace } from "./pace.js";
 import { Profiles } from "./profiles.js";
 import { drawReturns } from "./returns.js";
 import { Share } from "./share.js";
@@ -26,6 +27,7 @@ const query = new URLSearchParams(location.search);
 const fixed = read(query, [...document.querySelectorAll("#scenario [name]")].map((field) => field.getAttribute("name") ?? ""));
 apply(fixed);
 const SLOW_START = 1000; // ms: a start shorter than this needs no words
+const LOST = new Set(["offline", "network", "cut", "stalled"]); // failures that a new connection may cure
 const QUIET = 600; // ms after the last change until the summary is read out
 
 /** @type {Record<string, any> | null} */
@@ -38,6 +40,8 @@ let quiet = 0;
 let slow = 0;
 let later = 0;
 
+document.getElementById("unstarted")?.remove();
+const pace = new Pace();
 // Without a catalogue the English of the page stands, and the loader will say what is missing.
 const speaking = speak(preferred(query)).catch(() => {});
 
@@ -412,11 +416,13 @@ function theme() {
 
 /** @param {string} text @param {{done?: number, total?: number, failed?: boolean}} [state] */
 function status(text, { done, total, failed = false } = {}) {
-  const [words, bar, retry] = /** @type {[HTMLElement, HTMLProgressElement, HTMLButtonElement]} */ (/** @type {unknown} */ (part("status").children));
+  const [words, bar, retry, doctor] = /** @type {[HTMLElement, HTMLProgressElement, HTMLButtonElement, HTMLAnchorElement]} */ (/** @type {unknown} */ (part("status").children));
   words.textContent = text;
   bar.hidden = total === undefined;
   if (total) bar.value = (done ?? 0) / total;
   retry.hidden = !failed;
+  doctor.hidden = !failed || page.hasAttribute("data-one-file");
+  doctor.search = `?lang=${current()}`;
   part("status").hidden = !text;
 }
 
@@ -430,7 +436,9 @@ function progress(news) {
 /** @param {import("./simulator.js").Progress} news */
 function tell({ stage, done = 0, total }) {
   const megabytes = (/** @type {number} */ bytes) => Math.round(bytes / 1e5) / 10;
-  status(say(`load.${stage}`, total ? { done: megabytes(done), total: megabytes(total) } : {}), { done, total });
+  const seconds = total ? pace.left(done, total) : null;
+  const values = { done: megabytes(done), total: megabytes(total ?? 0), seconds: seconds ?? 0 };
+  status(say(seconds === null ? `load.${stage}` : "load.left", values), { done, total });
 }
 
 /** @param {string} how `cold`, or `warm` from what an earlier visit kept */
@@ -479,7 +487,8 @@ part("languages").addEventListener("click", (event) => {
   event.preventDefault();
   changeLanguage(choice.getAttribute("data-language") ?? "en");
 });
-part("status").querySelector("button")?.addEventListener("click", () => simulator.start());
+part("status").querySelector("button")?.addEventListener("click", () => simulator.retry());
+addEventListener("online", () => LOST.has(page.dataset.failure ?? "") && simulator.retry());
 part("table").addEventListener("toggle", () => /** @type {HTMLDetailsElement} */ (part("table")).open && table());
 for (const [id, way] of /** @type {[string, 1 | -1][]} */ ([["zoom-in", 1], ["zoom-out", -1]])) {
   part(id).addEventListener("click", () => {

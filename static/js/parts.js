@@ -19,9 +19,11 @@ export async function catalogue(language) {
   return answer.json();
 }
 
+export const workerAddress = () => new URL(`worker.js${FRESH ? "?fresh" : ""}`, import.meta.url);
+
 /** Start a worker; where a script of its is not to be had, the error's `failure` names why. @returns {Promise<Worker>} */
 export async function startWorker() {
-  return whole() ? startCarried() : new Worker(new URL(`worker.js${FRESH ? "?fresh" : ""}`, import.meta.url));
+  return whole() ? startCarried() : new Worker(workerAddress());
 }
 
 /** One classic script made of three, from a blob, is what every engine runs from a file and in a frame without an

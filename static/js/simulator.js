@@ -6,14 +6,17 @@
 // Several frames of one page can share one Python: a frame may ask through a port that the page around it hands out
 // (`lend`), and answer for others (`serve`). What goes through a port is what goes to and from a worker.
 
-import { startWorker, whole } from "./parts.js";
+import { whyNoWorker } from "./diagnose.js";
+import { startWorker, whole, workerAddress } from "./parts.js";
 
 const SILENCE = 15_000; // ms without a byte, or without the next stage of the start, before we call it stalled
 const START = 90_000; // ms that starting Python may take once everything is loaded: old phones need most of it
+/** After these the worker is well and has what arrived: another try goes on from there. */
+const RESUMABLE = new Set(["network", "offline", "cut", "server", "refused", "redirect", "html", "missing", "filtered", "stalled"]);
 
 const NEIGHBOUR = 5_000; // ms the page around us may take to hand out a port before we start a Python of our own
 
-/** @typedef {{cause: string, file?: string, status?: number, text?: string, seconds?: number}} Failure */
+/** @typedef {{cause: string, file?: string, status?: number, text?: string, seconds?: number, type?: string, directive?: string}} Failure */
 /** @type {Failure} */
 const REFUSED = whole() ? { cause: "no_blob" } : { cause: "no_worker", file: "worker.js" };
 
@@ -67,6 +70,13 @@ export class Simulator {
     } catch (error) {
       if (turn === this.turn) this.fail(/** @type {any} */ (error).failure ?? REFUSED);
     }
+  }
+
+  /** Try again after a failure, with what has arrived already if it can be kept. */
+  retry() {
+    if (!this.worker || this.borrow) return this.start();
+    this.watch(SILENCE, { cause: "stalled", file: "worker.js" });
+    this.worker.postMessage({ again: true });
   }
 
   stop() {
@@ -196,10 +206,13 @@ export class Simulator {
   }
 
   /** @param {Failure} failure */
-  fail(failure) {
+  async fail(failure) {
     clearTimeout(this.watchdog);
-    if (!this.borrow) this.stop(); // the port stays: the frame at its other end may try again
-    this.listener.failed(failure);
-    this.pass({ failure });
+    const inWorker = failure.file === "worker.js";
+    // A port stays: the frame at its other end may try again.
+    if (!this.borrow && (inWorker || !RESUMABLE.has(failure.cause))) this.stop();
+    const named = inWorker && failure.cause === "no_worker" ? await whyNoWorker(workerAddress()) : failure;
+    this.listener.failed(named);
+    this.pass({ failure: named });
   }
 }
