@@ -2,7 +2,7 @@
 // Joins the parts: form or URL -> question -> Python -> answer -> page. The address is the scenario: its fragment
 // holds every setting that is not at its default, its query how to show it (lang, theme, path).
 
-import { Chart, parsed } from "./chart.js";
+import { Chart } from "./chart.js";
 import { Curves } from "./curves.js";
 import { Form } from "./form.js";
 import { arrive, forwardKeys, framed, Height, here, Memory, reveal, scrollOverNumbers, tell as tellHost, whenHidden, write } from "./frame.js";
@@ -10,24 +10,22 @@ import { Host } from "./host.js";
 import { Lesson } from "./lesson.js";
 import { Measured } from "./measured.js";
 import { apply, media, read } from "./options.js";
-import { Pace } from "./pace.js";
+import { dismiss, notify, part, rows } from "./page.js";
 import { Profiles } from "./profiles.js";
+import { showPinned, showResult } from "./result.js";
 import { drawReturns } from "./returns.js";
 import { Share } from "./share.js";
 import { Simulator } from "./simulator.js";
 import { Sources } from "./sources.js";
+import { Status } from "./status.js";
 import { Steps } from "./steps.js";
 import { Why } from "./why.js";
 import { current, preferred, say, speak } from "./words.js";
 
-/** @param {string} id */
-const part = (id) => /** @type {HTMLElement} */ (document.getElementById(id));
 const page = document.documentElement;
 const query = new URLSearchParams(location.search);
 const fixed = read(query, [...document.querySelectorAll("#scenario [name]")].map((field) => field.getAttribute("name") ?? ""));
 apply(fixed);
-const SLOW_START = 1000; // ms: a start shorter than this needs no words
-const LOST = new Set(["offline", "network", "cut", "stalled"]); // failures that a new connection may cure
 const QUIET = 600; // ms after the last change until the summary is read out
 
 /** @type {Record<string, any> | null} */
@@ -37,11 +35,9 @@ let shown = {}; // the settings of the chart on the page
 let settled = true; // whether the newest entry of the history is one that a person let go at
 let turns = 0; // how often the settings were changed: an answer that comes after the next change is not the last word
 let quiet = 0;
-let slow = 0;
 let later = 0;
 
 document.getElementById("unstarted")?.remove();
-const pace = new Pace();
 // Without a catalogue the English of the page stands, and the loader will say what is missing.
 const speaking = speak(preferred(query)).catch(() => {});
 
@@ -85,7 +81,9 @@ const lesson = new Lesson(part("lesson"), /** @type {HTMLButtonElement} */ (part
   address: (name) => keep("lesson", name ?? ""),
   notify: (text) => notify(text, "lesson"),
 });
-const simulator = new Simulator({ progress, ready, failed }, fixed.borrows && framed ? () => tellHost({ pipesched: "engine" }) : null);
+const status = new Status(speaking);
+const simulator = new Simulator(status, fixed.borrows && framed ? () => tellHost({ pipesched: "engine" }) : null);
+status.offer(() => simulator.retry());
 const height = new Height();
 const memory = new Memory(fixed.embed === "slide");
 const host = new Host(fixed.api, { set: setByHost, asked: () => height.say(), serve: (port) => simulator.serve(port), lend: (port) => simulator.lend(port) });
@@ -253,27 +251,8 @@ function show(answer) {
   page.dataset.shown = answer.settings.schedule;
   chart.draw(answer.svg);
   measured.show(answer.measured);
-  compare(answer.pinned);
-  for (const { name, value, text } of answer.numbers) {
-    const output = /** @type {HTMLOutputElement | null} */ (document.querySelector(`output[name=${name}]`));
-    if (output) fill(output, { value, text });
-  }
-  rows(part("per-device"), answer.devices.map(deviceRow));
-  part("formula").hidden = !answer.formula;
-  if (answer.formula) formula(answer.formula);
-  notes(answer.notes);
-  part("durations").textContent = answer.durations;
-  part("decoding").textContent = answer.decoding;
-  part("stream").hidden = !answer.decoding;
-  part("reduces").hidden = !answer.reduces;
-  for (const entry of part("legend").querySelectorAll("[data-kind]")) {
-    /** @type {HTMLElement} */ (entry).hidden = !answer.kinds.includes(entry.getAttribute("data-kind"));
-  }
-  part("span").hidden = answer.kinds.length < 2;
-  part("convention").hidden = !answer.kinds.includes("I");
-  part("limits").querySelector("ul")?.replaceChildren(...answer.limits.map(item));
-  const { idea, needs, also, source } = answer.about;
-  part("about").replaceChildren(...[idea, needs, also].filter(Boolean).map((text) => element("span", text)), element("cite", source));
+  pinned = showPinned(answer.pinned, pinned, Boolean(measured.request));
+  showResult(answer, { use, may: (settings) => form.may(settings) });
   form.disable(answer.unused);
   sources.show(answer);
   clearTimeout(quiet);
@@ -287,85 +266,6 @@ function show(answer) {
   const numbers = Object.fromEntries(answer.numbers.map((/** @type {{name: string, value: number | null}} */ { name, value }) => [name, value]));
   host.shows({ settings: answer.changed, link: full(/#.*$/s.exec(link(answer.changed))?.[0] ?? ""), numbers });
 }
-
-/** Show the pinned scenario above the chart and its numbers beside the present ones.
- * @param {{svg: string, changed: Record<string, any> | null, title: string, other: string, rows: Record<string, string>[], heading?: string, note?: string, short?: string} | null} answer */
-function compare(answer) {
-  /** @type {HTMLButtonElement} */ (part("pin")).disabled = Boolean(measured.request);
-  part("pinned").hidden = part("compare").hidden = !answer;
-  part("pin").setAttribute("aria-pressed", String(Boolean(pinned)));
-  part("pin").textContent = say(pinned ? "compare.unpin" : "compare.pin");
-  if (!answer) return;
-  part("compare-change").textContent = answer.heading ?? say("compare.change");
-  part("compare-note").textContent = answer.note ?? say("compare.note");
-  if (answer.changed) pinned = answer.changed;
-  part("pinned").replaceChildren(element("p", `A: ${answer.title}`), parsed(answer.svg), element("p", `B: ${answer.other}`));
-  part("title-a").textContent = answer.title;
-  part("title-b").textContent = answer.short ?? answer.other;
-  rows(part("compare"), answer.rows.map(({ label, first, second, change }) => [[label], [first], [second], [change]]));
-}
-
-/** @param {HTMLOutputElement} output @param {{value: number | null, text: string}} number */
-function fill(output, { value, text }) {
-  output.textContent = text;
-  output.dataset.value = String(value);
-}
-
-const COLUMNS = ["utilisation", "busy", "peak_queue", "peak_activations", "peak_micro_batches", "weight_versions"];
-
-/** One device's numbers. @param {any} device @param {number} index */
-function deviceRow(device, index) {
-  const bar = document.createElement("meter");
-  bar.value = device.utilisation.value;
-  const cells = COLUMNS.map((name) => {
-    const output = document.createElement("output");
-    output.name = name;
-    fill(output, device[name]);
-    return name === "utilisation" ? [bar, output] : [output];
-  });
-  return [[String(index + 1)], ...cells];
-}
-
-/** Say what to know before citing; what offers an alternative can be clicked.
- * @param {{text: string, settings: import("./form.js").Settings | null}[]} list */
-function notes(list) {
-  part("notes").hidden = !list.length;
-  part("notes").querySelector("ul")?.replaceChildren(
-    ...list.map(({ text, settings }) => {
-      if (!settings || !form.may(settings)) return item(text);
-      const button = Object.assign(document.createElement("button"), { type: "button", textContent: text });
-      button.addEventListener("click", () => use(settings));
-      const entry = document.createElement("li");
-      entry.append(button);
-      return entry;
-    }),
-  );
-}
-
-/** @param {HTMLElement} place @param {(string | Node)[][][]} content */
-function rows(place, content) {
-  place.querySelector("tbody")?.replaceChildren(
-    ...content.map((cells) => {
-      const row = document.createElement("tr");
-      for (const cell of cells) row.insertCell().append(...cell);
-      return row;
-    }),
-  );
-}
-
-/** @param {any} answer */
-function formula({ textbook, step, why, text, source }) {
-  const lines = document.createElement(textbook ? "p" : "ul");
-  lines.append(...(textbook ? [element("strong", textbook), step ? ` ${step}` : ""] : why.map(item)));
-  part("textbook").replaceChildren(lines);
-  part("textbook").dataset.holds = String(Boolean(textbook));
-  part("exact").replaceChildren(...text.map((/** @type {string} */ line) => element("p", line)), element("cite", source));
-}
-
-/** @param {string} tag @param {string} text */
-const element = (tag, text) => Object.assign(document.createElement(tag), { textContent: text });
-/** @param {string} text */
-const item = (text) => element("li", text);
 
 /** Say what is at a point of the chart; of a block that a lesson asks for, only its name, once it is picked.
  * @param {number} device @param {number} time @param {number} [move] @param {boolean} [picked] not just pointed at */
@@ -389,76 +289,11 @@ async function table() {
   /** @type {HTMLElement} */ (part("table").querySelector(".note")).textContent = answer.cut || "";
 }
 
-/** A dismissible notice; a newer one with the same `key` takes its place. @param {string} text @param {string} key */
-function notify(text, key) {
-  dismiss(key);
-  const notice = document.createElement("p");
-  notice.className = "notice";
-  notice.dataset.key = key;
-  const close = Object.assign(document.createElement("button"), { type: "button", textContent: "×" });
-  close.setAttribute("aria-label", say("page.dismiss"));
-  close.addEventListener("click", () => notice.remove());
-  notice.append(text, close);
-  part("notices").append(notice);
-}
-
-/** @param {string} key */
-function dismiss(key) {
-  document.querySelector(`.notice[data-key="${CSS.escape(key)}"]`)?.remove();
-}
-
 /** @returns {"light" | "dark"} */
 function theme() {
   const asked = query.get("theme");
   if (asked === "light" || asked === "dark") return asked;
   return media("(prefers-color-scheme: dark)")?.matches ? "dark" : "light";
-}
-
-/** @param {string} text @param {{done?: number, total?: number, failed?: boolean}} [state] */
-function status(text, { done, total, failed = false } = {}) {
-  const [words, bar, retry, doctor] = /** @type {[HTMLElement, HTMLProgressElement, HTMLButtonElement, HTMLAnchorElement]} */ (/** @type {unknown} */ (part("status").children));
-  words.textContent = text;
-  bar.hidden = total === undefined;
-  if (total) bar.value = (done ?? 0) / total;
-  retry.hidden = !failed;
-  doctor.hidden = !failed || page.hasAttribute("data-one-file");
-  doctor.search = `?lang=${current()}`;
-  part("status").hidden = !text;
-}
-
-/** @param {import("./simulator.js").Progress} news */
-function progress(news) {
-  page.dataset.state = "starting";
-  clearTimeout(slow);
-  slow = setTimeout(() => tell(news), SLOW_START - performance.now());
-}
-
-/** @param {import("./simulator.js").Progress} news */
-function tell({ stage, done = 0, total }) {
-  const megabytes = (/** @type {number} */ bytes) => Math.round(bytes / 1e5) / 10;
-  const seconds = total ? pace.left(done, total) : null;
-  const values = { done: megabytes(done), total: megabytes(total ?? 0), seconds: seconds ?? 0 };
-  status(say(seconds === null ? `load.${stage}` : "load.left", values), { done, total });
-}
-
-/** @param {string} how `cold`, or `warm` from what an earlier visit kept */
-function ready(how) {
-  clearTimeout(slow);
-  page.dataset.start = how;
-  part("opened-as-file").hidden = true; // a browser that was told to trust files
-  page.dataset.state = "ready";
-  delete page.dataset.failure;
-  status("");
-}
-
-/** @param {import("./simulator.js").Failure} failure */
-async function failed({ cause, ...details }) {
-  clearTimeout(slow);
-  page.dataset.state = "failed";
-  page.dataset.failure = cause;
-  await speaking;
-  const words = say(`load.${cause}`, details);
-  status(words.startsWith("load.") ? part("status").dataset.fallback ?? cause : words, { failed: true });
 }
 
 /** @param {string} language */
@@ -487,8 +322,6 @@ part("languages").addEventListener("click", (event) => {
   event.preventDefault();
   changeLanguage(choice.getAttribute("data-language") ?? "en");
 });
-part("status").querySelector("button")?.addEventListener("click", () => simulator.retry());
-addEventListener("online", () => LOST.has(page.dataset.failure ?? "") && simulator.retry());
 part("table").addEventListener("toggle", () => /** @type {HTMLDetailsElement} */ (part("table")).open && table());
 for (const [id, way] of /** @type {[string, 1 | -1][]} */ ([["zoom-in", 1], ["zoom-out", -1]])) {
   part(id).addEventListener("click", () => {
