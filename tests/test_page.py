@@ -113,6 +113,19 @@ def test_the_chart_stands_there_with_scripts_off(opened, server, width, scheme):
     assert visit.page.inner_text("output[name=makespan]") == "6"
 
 
+def test_a_page_that_gets_its_size_while_python_starts_is_drawn_for_it(opened, server):
+    visit = opened(server.url, viewport={"width": 400, "height": 800})
+    visit.page.wait_for_selector("html[data-state=starting]")
+    visit.page.wait_for_timeout(500)  # by now the first question is on its way, with the width of that moment
+    visit.page.set_viewport_size({"width": 1280, "height": 800})
+    visit.ready()
+    drawn, room = (
+        "document.querySelector('#chart svg').width.baseVal.value",
+        "document.querySelector('#chart').clientWidth",
+    )
+    visit.until(f"Math.abs({drawn} - {room}) < 2")
+
+
 def test_first_view_is_12_6_and_3(visit):
     assert [visit.number(name) for name in ("sequential_makespan", "makespan", "first_output")] == [12, 6, 3]
     assert "4 + 3 − 1 = 6" in visit.page.inner_text("#textbook")

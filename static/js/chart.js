@@ -53,6 +53,11 @@ export class Chart {
     return (Math.max(260, this.box.clientWidth) * ZOOMS[this.zoom]) / this.scale;
   }
 
+  /** Whether the drawing was made for another width than the box has now. */
+  get isStale() {
+    return this.svg !== null && Math.abs(this.svg.viewBox.baseVal.width - this.width) >= 2;
+  }
+
   /** Find the scale at which the drawing fills the box; says whether it should be drawn anew for it. */
   fit() {
     if (!this.fills || !this.svg) return false;

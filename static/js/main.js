@@ -204,6 +204,7 @@ async function open(kept = form.kept) {
   if (!answer) return;
   for (const problem of answer.problems) notify(say("page.from_link", { text: problem.text }), `link-${problem.field}`);
   show(answer);
+  if (chart.isStale) redraw(); // Python may take a while to start, and its page to get its size
   if (turn !== turns) return; // the form holds something newer by now
   form.settings = answer.settings;
   form.complain(stopped(answer));
