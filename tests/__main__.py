@@ -15,6 +15,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from xml.etree import ElementTree
 
+from engines import FIREFOX, PACKAGES, program
+
 ROOT = Path(__file__).resolve().parents[1]
 VENV = ROOT / ".venv"
 PYTHON = VENV / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
@@ -43,6 +45,7 @@ def main(arguments: list[str]) -> int:
         say("No Chromium could be found or installed: install one, or name its program in $" + BROWSER + ".")
         arguments = ["-m", "not browser", *arguments]
         steps.append(False)
+    steps += [False] * len(missing_engines())
     if not make_vendor():
         steps.append(False)
     if browser and not make_deck():
@@ -121,6 +124,28 @@ def newly_installed_browsers() -> Iterator[str]:
         quietly("apt-get", "update")
         quietly("apt-get", "install", "-y", "--no-install-recommends", "chromium")
         yield from filter(None, map(shutil.which, COMMANDS))
+
+
+def missing_engines() -> list[str]:
+    """Name the engines that should be here for tests/test_engines.py and are not, after trying to install them.
+
+    They come as Debian packages; on other systems, and without the right to install, what is there is tested.
+    """
+    lacking = {name: packages for name, packages in PACKAGES.items() if not program(name)}
+    if not lacking:
+        return []
+    if not shutil.which("apt-get") or os.geteuid() != 0:
+        say(f"Not tested in {', '.join(lacking)}: not installed here, and only root on Debian can install them.")
+        say(f"A Firefox is found if it is on the path or named in ${FIREFOX}.")
+        return []
+    say("== Installing the packages " + " ".join(lacking.values()))
+    quietly("apt-get", "update")
+    for packages in lacking.values():
+        quietly("apt-get", "install", "-y", "--no-install-recommends", *packages.split())
+    missing = [name for name in lacking if not program(name)]
+    for name in missing:
+        say(f"The packages {lacking[name]} could not be installed.")
+    return missing
 
 
 def playwright_browser() -> Iterator[str]:
