@@ -13,7 +13,7 @@ from shutil import get_terminal_size
 from textwrap import fill
 from typing import Any, NoReturn
 
-from pipesched import measured, measuring, placement, report, text, why
+from pipesched import cli_sweep, measured, measuring, placement, report, text, why
 from pipesched.model import DeadlockError, Message, ScenarioError
 from pipesched.notation import write_csv
 from pipesched.presets import PRESETS
@@ -61,6 +61,8 @@ def main(argv: list[str] | None = None) -> int:
         sys.stdout.write(text.draw(error.timeline, width=get_terminal_size().columns, language=language))
         print(f"{parser.prog}: {sentence(error.message, language)}", file=sys.stderr)
         return 1
+    except KeyboardInterrupt:
+        return 130
     except BrokenPipeError:  # the reader, head for one, has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 0
@@ -149,7 +151,7 @@ def _list(options: dict[str, str], language: str) -> None:
             print(f"  {entry.name}\n{body}\n")
 
 
-COMMANDS: dict[str, Callable[[dict[str, str], str], None]] = {"run": _run, "list": _list}
+COMMANDS: dict[str, Callable[[dict[str, Any], str], None]] = {"run": _run, "list": _list, "sweep": cli_sweep.command}
 
 
 def _parser(language: str) -> argparse.ArgumentParser:
@@ -157,7 +159,7 @@ def _parser(language: str) -> argparse.ArgumentParser:
         return sentence(Message(key), language)
 
     parser = _Parser(prog="pipesched", description=say("cli.about"), allow_abbrev=False)
-    commands = parser.add_subparsers(dest="command", required=True, metavar="run | list")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="run | list | sweep")
     runner = commands.add_parser("run", help=say("cli.run"), description=say("cli.run"), allow_abbrev=False)
     for name, setting in SETTINGS.items():
         limits = (
@@ -176,7 +178,9 @@ def _parser(language: str) -> argparse.ArgumentParser:
     runner.add_argument("--out", metavar="FILE", help=say("cli.out"))
     lister = commands.add_parser("list", help=say("cli.list"), description=say("cli.list"), allow_abbrev=False)
     lister.add_argument("--presets", action="store_true", help=say("cli.list_presets"))
-    for command in (runner, lister):
+    sweeper = commands.add_parser("sweep", help=say("cli.sweep"), description=say("cli.sweep_how"), allow_abbrev=False)
+    cli_sweep.add_options(sweeper, _option, say)
+    for command in (runner, lister, sweeper):
         command.add_argument("--lang", choices=LANGUAGES, help=say("cli.lang"))
     return parser
 
