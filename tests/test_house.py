@@ -62,6 +62,9 @@ ALLOWED = {
     "svg": {"model", "words", "explain", "frame", "ink"},
     "frame": {"model", "words", "ink"},
     "ink": set(),
+    "terminal": {"model", "ink"},
+    "scenario_file": {"model", "scenario"},
+    "watch": {"model", "words"},
     "grid": {"model", "metrics", "reading", "scenario"},
     "journal": {"model", "grid"},
     "cli_sweep": {"model", "grid", "reading", "scenario", "sweep", "words"},
@@ -259,12 +262,14 @@ def test_the_page_needs_no_inline_script_or_style_and_nothing_from_elsewhere():
             assert not re.match(r"(\w+:)?/", element.get(name, "")), element
 
 
-def test_the_readme_s_commands_and_python_run():
+def test_the_readme_s_commands_and_python_run(tmp_path):
     """Those that end by themselves; `python3 app` and `python3 tests` are what runs this."""
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     commands = re.findall(r"^python3 (app (?:run|list|sweep)[^#\n]*)", readme, re.MULTILINE)
-    assert len(commands) == 6
-    commands = [command.replace("--out grid.csv", "") for command in commands]
+    assert len(commands) == 7
+    file = tmp_path / "my.toml"
+    file.write_text("devices = 4")
+    commands = [command.replace("--out grid.csv", "").replace("my.toml", str(file)) for command in commands]
     programs = re.findall(r"```python\n((?:import|from) pipesched.*?)```", readme, re.DOTALL)
     assert len(programs) == 2
     calls = [[sys.executable, *command.split()] for command in commands]

@@ -26,6 +26,7 @@ from pipesched.schedules import BYTES, MOST, REGISTRY, arrange
 from pipesched.schedules.zb_auto import HELD_FOR_W
 from pipesched.simulate import simulate
 from pipesched.svg import Letters
+from pipesched.terminal import Colours, painter
 
 
 @dataclass(frozen=True)
@@ -130,9 +131,10 @@ class Result:
             self.timeline, width=width, theme=theme, language=language, letters=letters, until=until, marks=out
         )
 
-    def text(self, *, width: int = 80, language: str = "en") -> str:
-        """Return the chart for a terminal of ``width`` columns."""
-        return text.draw(self.timeline, width=width, language=language)
+    def text(self, *, width: int = 80, language: str = "en", colours: Colours = "none") -> str:
+        """Return the chart for a terminal of ``width`` columns that has ``colours`` (``pipesched.terminal``)."""
+        paint = painter(self.timeline, colours, svg.seconds(self.timeline))
+        return text.draw(self.timeline, width=width, language=language, paint=paint)
 
     def order(self) -> str:
         """Return the order of every device in PyTorch's notation, a line per device."""

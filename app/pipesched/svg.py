@@ -74,7 +74,7 @@ def draw(
         Moments to point out under the axis, as (tick, what to call it).
     """
     labels, place = frame(timeline, width, language, until)
-    pen = Pen(PALETTES[theme], language, LETTERS[letters], _seconds(timeline), timeline.schedule.streams)
+    pen = Pen(PALETTES[theme], language, LETTERS[letters], seconds(timeline), timeline.schedule.streams)
     palette = pen.palette
     bottom = place.y(timeline.schedule.devices)
     height = bottom + 26 + 18 * bool(marks)
@@ -127,8 +127,8 @@ def _definitions(timeline: Timeline, pen: Pen) -> str:
     return f"<defs>{''.join(tiles)}</defs>"
 
 
-def _seconds(timeline: Timeline) -> Callable[[Op], bool]:
-    """Return the test that Pen asks for."""
+def seconds(timeline: Timeline) -> Callable[[Op], bool]:
+    """Return what says whether an operation is of a second (fourth, ...) chunk, of the second direction, or token."""
     devices, entrance = timeline.schedule.devices, timeline.position.get(Op(0, "F", 0), (0, 0))[0]
     if streams := timeline.schedule.streams:
         return lambda op: op.micro_batch // streams % 2 == 1
