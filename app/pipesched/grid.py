@@ -72,6 +72,12 @@ class Grid:
         sizes = " × ".join(f"{name}: {len(values)}" for name, values in self.axes.items())
         return f"Grid({sizes}; {', '.join(self.values)})"
 
+    def _repr_html_(self) -> str:
+        from pipesched.show import table  # only to show a grid in a notebook
+
+        rows = [[str(_blank(plain(value))) for value in row.values()] for row in self.table()]
+        return table(rows, (*self.axes, *self.values, "refused"))
+
     @property
     def shape(self) -> tuple[int, ...]:
         """How many values each axis has."""

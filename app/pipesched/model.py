@@ -100,7 +100,7 @@ class Pair(NamedTuple):
 Cell = Op | Pair
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Schedule:
     """The order of each device and nothing else: ``rows[device]`` is what it runs, first to last.
 
@@ -139,6 +139,15 @@ class Schedule:
     def has_pairs(self) -> bool:
         """Whether some operations overlap in pairs."""
         return any(isinstance(cell, Pair) for row in self.rows for cell in row)
+
+    def __repr__(self) -> str:
+        blocks = sum(map(len, self.rows))
+        return f"<Schedule of K={self.devices}, S={self.stages}, M={self.micro_batches}: {blocks} blocks>"
+
+    def _repr_html_(self) -> str:
+        from pipesched.show import schedule_html  # only to show an order in a notebook
+
+        return schedule_html(self)
 
 
 Units = Sequence[Fraction | int]
@@ -252,7 +261,7 @@ class Gap(NamedTuple):
     before: int | None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Timeline:
     """When everything happened: columns of ticks, one list per device, aligned with ``schedule.rows``.
 
@@ -291,6 +300,9 @@ class Timeline:
         for device, columns in enumerate(zip(self.schedule.rows, self.starts, self.ends, self.bound_by, strict=True)):
             for cell, start, end, bound_by in zip(*columns, strict=False):  # a deadlock leaves rows unfinished
                 yield Interval(device, cell, time(start), time(end), bound_by)
+
+    def __repr__(self) -> str:
+        return f"<Timeline of {self.schedule!r} until {self.costs.time(self.end)}>"
 
     def gaps(self, device: int) -> Iterator[Gap]:
         """Yield the times in which ``device`` runs nothing, in order; the last one may be that it is done."""

@@ -29,9 +29,9 @@ from pipesched.svg import Letters
 from pipesched.terminal import Colours, painter
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Result:
-    """Everything known of a scenario. It shows itself as a chart in a notebook."""
+    """Everything known of a scenario. It shows itself in a notebook: its chart, and its numbers below."""
 
     scenario: Scenario
     timeline: Timeline
@@ -165,8 +165,18 @@ class Result:
             ],
         }
 
+    def __repr__(self) -> str:
+        from pipesched.show import result_line  # show stands above: it is only there to be looked at
+
+        return result_line(self)
+
     def _repr_svg_(self) -> str:
         return self.svg()
+
+    def _repr_html_(self) -> str:
+        from pipesched.show import result_html
+
+        return result_html(self)
 
 
 def run(scenario: Scenario | None = None, **settings: Any) -> Result:
