@@ -13,6 +13,7 @@ from shutil import get_terminal_size
 from textwrap import fill
 from typing import Any, NoReturn
 
+import pipesched
 from pipesched import cli_sweep, measured, measuring, placement, report, scenario_file, text, why
 from pipesched.model import DeadlockError, Message, ScenarioError
 from pipesched.notation import write_csv
@@ -201,6 +202,9 @@ def _parser(language: str) -> argparse.ArgumentParser:
         return sentence(Message(key), language)
 
     parser = _Parser(prog="pipesched", description=say("cli.about"), allow_abbrev=False)
+    parser.add_argument(
+        "--version", action="version", version=f"pipesched {pipesched.__version__}", help=say("cli.version")
+    )
     commands = parser.add_subparsers(dest="command", required=True, metavar="run | list | sweep")
     runner = commands.add_parser("run", help=say("cli.run"), description=say("cli.run"), allow_abbrev=False)
     for name, setting in SETTINGS.items():

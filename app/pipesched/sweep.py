@@ -10,7 +10,7 @@ It needs the standard library only; the arrays of a Grid need NumPy.
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Executor, Future, ProcessPoolExecutor, as_completed
+from concurrent.futures import Executor, Future, as_completed
 from contextlib import ExitStack, contextmanager
 from dataclasses import fields
 from itertools import product
@@ -179,6 +179,8 @@ def _pool(executor: Executor | None, workers: int) -> Iterator[Executor]:
     if executor is not None:
         yield executor
         return
+    from concurrent.futures import ProcessPoolExecutor  # not there where Python runs in a browser
+
     with ProcessPoolExecutor(workers) as pool:
         yield pool
 
