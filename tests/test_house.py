@@ -2,14 +2,17 @@
 
 import ast
 import doctest
+import inspect
 import os
 import pkgutil
 import re
 import subprocess
 import sys
+from functools import cached_property
 from html.parser import HTMLParser
 from importlib import import_module
 from pathlib import Path
+from types import FunctionType
 from urllib.parse import parse_qsl, urlsplit
 
 import pytest
@@ -128,6 +131,35 @@ def test_only_what_shows_itself_reaches_up_from_the_model():
 @pytest.mark.parametrize("module", MODULES)
 def test_examples_in_docstrings_run(module):
     assert doctest.testmod(import_module(module), verbose=False).failed == 0
+
+
+# What people call from their own programs, besides all of `pipesched.__all__`.
+CALLED = [
+    "sweep.sweep", "grid.Grid", "metrics.Metrics", "bounds.Theory", "schedules.arrange", "notation.parse",
+    "notation.write", "notation.write_csv", "svg.draw", "text.draw", "compare.differences", "causes.totals",
+    "critical.critical_path", "critical.best_gain", "batch.optimum", "run.read", "scenario_file.settings", "web.handle",
+    "cli.main",
+]  # fmt: skip
+
+
+def test_all_that_is_public_says_what_it_is():
+    for module in map(import_module, MODULES):
+        assert module.__doc__
+        for name, item in vars(module).items():
+            if name.startswith("_") or getattr(item, "__module__", "") != module.__name__ or not callable(item):
+                continue
+            assert item.__doc__, (module.__name__, name)
+            for part, member in vars(item).items() if inspect.isclass(item) else ():
+                kinds = (property, cached_property, classmethod, FunctionType)
+                assert part.startswith("_") or not isinstance(member, kinds) or member.__doc__, (name, part)
+
+
+@pytest.mark.parametrize("name", [*pipesched.__all__, *CALLED])
+def test_what_people_call_has_an_example_that_runs(name):
+    """That it runs, test_examples_in_docstrings_run says."""
+    *place, called = name.split(".")
+    item = getattr(import_module(".".join(["pipesched", *place])), called)
+    assert ">>> " in item.__doc__
 
 
 class Page(HTMLParser):
@@ -279,6 +311,7 @@ def test_the_readme_s_commands_and_python_run(tmp_path):
         answer = subprocess.run(call, cwd=ROOT, capture_output=True, text=True, env=os.environ | {"PYTHONPATH": "app"})
         assert answer.returncode == 0 and answer.stdout, answer.stderr
     assert "python3 app " in readme and "python3 tests" in readme
+    assert f"pipesched-{pipesched.__version__}-py3-none-any.whl" in readme
 
 
 def test_page_and_drawing_have_the_same_colours():

@@ -49,7 +49,13 @@ class _Parser(argparse.ArgumentParser):
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run the command line ``argv`` (the process's own where None); return the exit code."""
+    """Run the command line ``argv`` (the process's own where None); return the exit code.
+
+    >>> main(["run", "--devices", "2", "--micro-batches", "2", "--format", "order"])
+    0F0 0F1
+    1F0 1F1
+    0
+    """
     language = environment_language()
     parser = _parser(language)
     options = vars(parser.parse_args(argv))

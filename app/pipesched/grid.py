@@ -294,7 +294,11 @@ def write_whole(path: Path, content: bytes) -> None:
 
 
 def unknown_metrics(names: Sequence[str]) -> list[str]:
-    """Return which of ``names`` are no metrics."""
+    """Return which of ``names`` are no metrics.
+
+    >>> unknown_metrics(["makespan", "bubble"])
+    ['bubble']
+    """
     known = {item.name for item in fields(Metrics)}
     return [name for name in names if name not in known]
 

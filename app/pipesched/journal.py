@@ -21,6 +21,17 @@ class Journal:
     ------
     ScenarioError
         If the file is of another grid, of another version of pipesched, or no such file at all.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     with Journal(Path(folder, "kept"), {"format": "mine"}, {}) as journal:
+    ...         journal.keep({3: (21,)})
+    ...     known = {}
+    ...     with Journal(Path(folder, "kept"), {"format": "mine"}, known):
+    ...         known
+    {3: (21,)}
     """
 
     def __init__(self, path: Path, about: Mapping[str, Any], cells: dict[int, Cell]) -> None:

@@ -112,6 +112,11 @@ def prepared(axes: Mapping[str, Sequence[Any]], metrics: Sequence[str], settings
     ------
     ScenarioError
         As ``sweep``.
+
+    Examples
+    --------
+    >>> prepared({"devices": [2, "3"]}, ["makespan"], {"comm": "0.5"}).settings
+    {'comm': Fraction(1, 2)}
     """
     for name in (*axes, *settings):
         if name not in SETTINGS:

@@ -41,7 +41,13 @@ def colours(environment: Mapping[str, str], is_terminal: bool, system: str = os.
 def painter(
     timeline: Timeline, which: Colours, is_second: Callable[[Op], bool] = lambda op: False
 ) -> Callable[[str, Cell], str]:
-    """Return what paints the text of a block; ``is_second`` says which operations are a shade deeper."""
+    """Return what paints the text of a block; ``is_second`` says which operations are a shade deeper.
+
+    >>> from pipesched import run
+    >>> timeline = run(devices=1, micro_batches=1).timeline
+    >>> painter(timeline, "8")("F1", timeline.schedule.rows[0][0])
+    '\\x1b[97;44mF1\\x1b[0m'
+    """
     kinds = PALETTES["light"].kinds
 
     def paint(block: str, cell: Cell) -> str:

@@ -21,6 +21,12 @@ def draw(
     A block shows its letter and micro-batch where they fit, else only the letter; dots are waiting, blanks are done.
     Every column stands for the same time; where the columns do not suffice for the exact picture, a column shows what
     runs at its start, and the line below says so. ``paint`` may put colour on the text of a block.
+
+    >>> from pipesched import run
+    >>> print(draw(run(devices=2, micro_batches=2).timeline, width=40), end="")
+    Device 1  F1──F2──
+    Device 2  ····F1──F2──
+              0          3
     """
     names = [sentence(Message("device", {"device": device}), language) for device in range(timeline.schedule.devices)]
     margin = max(map(len, names)) + 2
