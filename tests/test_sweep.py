@@ -277,6 +277,10 @@ def test_the_command_goes_on_where_it_was_interrupted(shell, tmp_path, monkeypat
     status, _, err = shell(*words)
     assert status == 130 and "--resume" in err and "grid.csv.partial" in err
     assert not (tmp_path / "grid.csv").exists()
+    status, _, err = shell(*words)
+    assert status == 2 and "--out" in err and "--resume goes on" in err  # nothing computed is lost by a slip
+    status, _, err = shell(*words, "--comm", "1", "--resume")
+    assert status == 2 and err.startswith("pipesched: --resume: ") and "another sweep" in err
     assert shell(*words, "--resume")[0] == 0
     assert len(count) == 4 + 4
     assert Grid.load(tmp_path / "grid.csv").at(devices=8) == {"makespan": 11}  # M + K - 1

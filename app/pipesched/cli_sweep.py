@@ -131,10 +131,13 @@ def _kept(out: Path | None, is_resumed: bool, language: str) -> Iterator[Path | 
         yield None
         return
     file = out.with_name(out.name + ".partial")
-    if not is_resumed:
-        file.unlink(missing_ok=True)
+    if file.exists() and not is_resumed:
+        raise ScenarioError("out", "error.partial", {"path": str(file)})
     try:
         yield file
+    except ScenarioError as error:
+        field = "resume" if error.field == "file" else error.field
+        raise ScenarioError(field, error.message.key, {**error.message.params, "field": field}) from error
     except KeyboardInterrupt:
         print("\n" + sentence(Message("cli.interrupted", {"path": str(file)}), language), file=sys.stderr)
         raise

@@ -60,7 +60,9 @@ def result_html(result: Result) -> str:
         for name in (*COMPARED, *LARGEST):
             value = getattr(result.metrics, name)
             label = sentence(Message(f"metric.{name}"), language)
-            if name in LARGEST:
+            if name == "peak_micro_batches":  # elsewhere its own name stands beside that of the activations
+                label = sentence(Message("curves.peak"), language)
+            elif name in LARGEST:
                 label = sentence(Message("compare.largest", {"what": label}), language)
             shown = max(value) if isinstance(value, tuple) else value
             rows.append((label, percent(shown, language) if name in SHARES else number(shown, language)))
