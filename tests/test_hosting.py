@@ -21,11 +21,13 @@ from zipfile import ZipFile
 
 import pytest
 
+import pipesched
 from hosting import build, names, report, runtime, serve, sources
 from hosting.report import HostingError
 from hosting.runtime import Lock, LockedFile, LockedWheel, Source
 
 ROOT = Path(__file__).resolve().parents[1]
+WHEEL = f"pipesched-{pipesched.__version__}-py3-none-any.whl"
 BYTES = {"core.js": b"let core = 1\n", "core.wasm": b"\0asm" * 5, "six-1.0-py3-none-any.whl": b"not a wheel" * 9}
 PACKAGE = {"install_dir": "site", "package_type": "package", "imports": ["six"], "depends": []}
 
@@ -343,7 +345,7 @@ def test_the_manifest_tells_size_and_hash_of_every_other_file(checkout: Path, fe
     assert manifest["files"] == {
         name: {"size": len(content), "sha256": hashlib.sha256(content).hexdigest()} for name, content in files.items()
     }
-    assert {"pipesched.zip", "locales/pl.json", "pyodide/pyodide-lock.json", "pyodide/core.wasm"} <= files.keys()
+    assert {"pipesched.zip", WHEEL, "locales/pl.json", "pyodide/pyodide-lock.json", "pyodide/core.wasm"} <= files.keys()
 
 
 def test_a_changed_library_and_a_cut_off_file_are_made_anew(checkout: Path, fetch: build.Fetch) -> None:
@@ -357,7 +359,7 @@ def test_a_changed_library_and_a_cut_off_file_are_made_anew(checkout: Path, fetc
     (checkout / "app" / "pipesched" / "__init__.py").write_text("answer = 43\n")
     build.vendor(target, LOCK, fetch, checkout)
     changed = {name for name, content in everything(target).items() if whole[name] != content}
-    assert changed == {"pipesched.zip", "manifest.json"}
+    assert changed == {"pipesched.zip", WHEEL, "manifest.json"}
 
 
 def test_a_damaged_cached_file_is_dropped_and_never_copied(checkout: Path, cache: Path, fetch: build.Fetch) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
+import pipesched
 from hosting.names import parts_of
 from pipesched import run
 from pipesched.lessons import STEPS, Reading
@@ -945,3 +946,40 @@ def test_measured_times_stand_above_the_prediction_and_go_into_the_link(visit, s
     visit.page.evaluate("url => { location.href = url }", link)
     visit.until("document.querySelector('tr[data-cause=all]')?.dataset.value === '1'")
     assert visit.page.input_value("#measured-text").startswith("0F0_0_1 0F1_1.5_2.5")
+
+
+INSTALL = """
+async () => {
+  const vendor = new URL("static/vendor/", location.href).href;
+  const script = document.createElement("script");
+  script.src = vendor + "pyodide/pyodide.js";
+  await new Promise((resolve, reject) => {
+    script.onload = resolve;
+    script.onerror = reject;
+    document.head.append(script);
+  });
+  const pyodide = vendor + "pyodide/";
+  const python = await loadPyodide({ indexURL: pyodide, lockFileURL: pyodide + "pyodide-lock.json" });
+  await python.loadPackage("micropip");
+  python.globals.set("wheel", vendor + WHEEL);
+  return await python.runPythonAsync(`
+import micropip
+await micropip.install(wheel)
+import pipesched, importlib.metadata
+from pipesched.sweep import sweep
+result = pipesched.run(schedule="1f1b", devices=4, micro_batches=8)
+grid = sweep({"devices": [2, 4]}, schedule="gpipe", metrics=["makespan"])
+" ".join([importlib.metadata.version("pipesched"), str(result.metrics.makespan), str(grid.values["makespan"]),
+          str("<svg" in result._repr_html_())])
+`);
+}
+"""
+
+
+def test_micropip_installs_the_wheel_from_the_page_s_own_folder(visit):
+    """As JupyterLite does; sweeps, too, run there, where there are no processes."""
+    visit.requests.clear()
+    name = json.dumps(f"pipesched-{pipesched.__version__}-py3-none-any.whl")
+    said = visit.page.evaluate(INSTALL.replace("WHEEL", name))
+    assert said == f"{pipesched.__version__} 33 (15, 21) True"
+    assert all(url.startswith(visit.page.url.split("#")[0].rsplit("/", 1)[0]) for url in visit.requests)

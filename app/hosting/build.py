@@ -11,10 +11,8 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from io import BytesIO
 from pathlib import Path
 from typing import Any
-from zipfile import ZipFile, ZipInfo
 
 import pipesched
 from hosting.names import PAGES, name_by_content, parts_of, version_before
@@ -29,6 +27,7 @@ from hosting.runtime import (
     read_lock,
 )
 from hosting.sources import all_sources
+from hosting.wheel import files_of, stored, wheel, wheel_name
 
 ROOT = Path(__file__).resolve().parents[2]
 VENDOR = Path("static") / "vendor"
@@ -87,25 +86,15 @@ def generated_files(lock: Lock, root: Path = ROOT) -> dict[str, bytes]:
     return {
         "pyodide/pyodide-lock.json": _json(pyodide_index(lock)),
         "pipesched.zip": zipped(library),
+        wheel_name("pipesched", pipesched.__version__): wheel(library, ROOT, pipesched.__version__),
         "LICENSES.txt": notice(lock).encode(),
         **catalogues,
     }
 
 
 def zipped(package: Path) -> bytes:
-    """Zip a package so that unpacking beside other packages installs it; equal sources give equal bytes.
-
-    Stored, not deflated: zlib's output differs between its versions, and web servers compress anyway.
-    """
-    buffer = BytesIO()
-    with ZipFile(buffer, "w") as archive:
-        for path in sorted(package.rglob("*"), key=lambda path: path.relative_to(package).as_posix()):
-            inside = path.relative_to(package.parent)
-            if path.is_file() and not any(part == "__pycache__" or part.startswith(".") for part in inside.parts):
-                entry = ZipInfo(inside.as_posix(), date_time=(1980, 1, 1, 0, 0, 0))
-                entry.create_system, entry.external_attr = 3, 0o644 << 16
-                archive.writestr(entry, path.read_bytes())
-    return buffer.getvalue()
+    """Zip a package so that unpacking beside other packages installs it; equal sources give equal bytes."""
+    return stored(files_of(package))
 
 
 def notice(lock: Lock) -> str:
@@ -114,7 +103,7 @@ def notice(lock: Lock) -> str:
         "This folder carries files of other projects, unchanged.",
         "Licences are given as SPDX expressions; the full texts are inside each wheel (*.dist-info).",
         f"Pyodide {lock.info['version']} and its sources: the project pyodide/pyodide on GitHub.",
-        "pipesched itself (pipesched.zip, locales): MIT.",
+        "pipesched itself (pipesched.zip, its wheel, locales): MIT.",
         "",
     ]
     for file in lock.files:

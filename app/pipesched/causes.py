@@ -163,7 +163,12 @@ def shares(study: Study, gap: Gap) -> list[Share]:
 
 
 def totals(study: Study) -> dict[Sort, int]:
-    """Return the idle ticks of all devices per sort; they add up to K times the makespan less the working time."""
+    """Return the idle ticks of all devices per sort; they add up to K times the makespan less the working time.
+
+    >>> from pipesched import run
+    >>> {sort: ticks for sort, ticks in totals(run(devices=2, micro_batches=3).study).items() if ticks}
+    {'fill': 1, 'finished': 1}
+    """
     timeline, sums = study.timeline, dict.fromkeys(SORTS, 0)
     for device in range(timeline.schedule.devices):
         for gap in timeline.gaps(device):

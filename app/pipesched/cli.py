@@ -13,7 +13,8 @@ from shutil import get_terminal_size
 from textwrap import fill
 from typing import Any, NoReturn
 
-from pipesched import measured, measuring, placement, report, text, why
+import pipesched
+from pipesched import cli_sweep, measured, measuring, placement, report, scenario_file, text, why
 from pipesched.model import DeadlockError, Message, ScenarioError
 from pipesched.notation import write_csv
 from pipesched.presets import PRESETS
@@ -21,6 +22,8 @@ from pipesched.reading import number_text
 from pipesched.run import Result, run
 from pipesched.scenario import DEFAULTS, SETTINGS, Scenario
 from pipesched.schedules import FAMILIES, REGISTRY
+from pipesched.terminal import Colours, colours
+from pipesched.watch import watch
 from pipesched.words import LANGUAGES, catalogue, environment_language, number, sentence
 
 FORMATS: dict[str, Callable[[Result, str], str]] = {
@@ -46,7 +49,13 @@ class _Parser(argparse.ArgumentParser):
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run the command line ``argv`` (the process's own where None); return the exit code."""
+    """Run the command line ``argv`` (the process's own where None); return the exit code.
+
+    >>> main(["run", "--devices", "2", "--micro-batches", "2", "--format", "order"])
+    0F0 0F1
+    1F0 1F1
+    0
+    """
     language = environment_language()
     parser = _parser(language)
     options = vars(parser.parse_args(argv))
@@ -54,30 +63,35 @@ def main(argv: list[str] | None = None) -> int:
     try:
         COMMANDS[options["command"]](options, language)
     except ScenarioError as error:
-        message = error.message._replace(params={**error.message.params, "field": _option(error.field)})
-        print(f"{parser.prog}: {sentence(message, language)}", file=sys.stderr)
+        print(f"{parser.prog}: {_said(error, language)}", file=sys.stderr)
         return 2
     except DeadlockError as error:
-        sys.stdout.write(text.draw(error.timeline, width=get_terminal_size().columns, language=language))
+        sys.stdout.write(_drawn(error, language))
         print(f"{parser.prog}: {sentence(error.message, language)}", file=sys.stderr)
         return 1
+    except KeyboardInterrupt:
+        return 130
     except BrokenPipeError:  # the reader, head for one, has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 0
 
 
-def _run(options: dict[str, str], language: str) -> None:
-    given: dict[str, Any] = _preset(options["preset"]) if options["preset"] else {}
-    given |= {name: options[name] for name in SETTINGS if options[name] is not None}
-    if options["order_file"]:
-        given["order"] = _read(options["order_file"], "order_file")
-    if "order" in given and options["schedule"] is None:
-        given["schedule"] = "order"
-    result = run(Scenario(**given))
-    if options["measured"]:
-        written = _measured(result, options, language)
-    else:
-        written = FORMATS[options["format"]](result, language)
+def _said(error: ScenarioError, language: str) -> str:
+    message = error.message._replace(params={**error.message.params, "field": _option(error.field)})
+    return sentence(message, language)
+
+
+def _drawn(error: DeadlockError, language: str) -> str:
+    return text.draw(error.timeline, width=get_terminal_size().columns, language=language)
+
+
+def _run(options: dict[str, Any], language: str) -> None:
+    if options["watch"]:
+        if other := next((name for name in ("scenario", "measured", "out") if options[name]), None):
+            raise ScenarioError(other, "cli.not_with_watch")
+        watch(Path(options["watch"]), lambda: _seen(options, language), language)
+        return
+    written = _written(options, language)
     if options["out"]:
         try:
             Path(options["out"]).write_text(written, encoding="utf-8")
@@ -89,7 +103,43 @@ def _run(options: dict[str, str], language: str) -> None:
         sys.stdout.flush()
 
 
-def _measured(result: Result, options: dict[str, str], language: str) -> str:
+def _seen(options: dict[str, Any], language: str) -> str:
+    """Return what a file that is watched gives now, or what is wrong with it."""
+    try:
+        return _written(options, language)
+    except ScenarioError as error:
+        return _said(error, language) + "\n"
+    except DeadlockError as error:
+        return _drawn(error, language) + sentence(error.message, language) + "\n"
+
+
+def _written(options: dict[str, Any], language: str) -> str:
+    """Run what the options ask for; return it in the format they ask for.
+
+    The preset comes first, then the file, then each option.
+    """
+    given: dict[str, Any] = _preset(options["preset"]) if options["preset"] else {}
+    for option in ("scenario", "watch"):
+        if options[option]:
+            given |= scenario_file.settings(_read(options[option], option))
+    given |= {name: options[name] for name in SETTINGS if options[name] is not None}
+    if options["order_file"]:
+        given["order"] = _read(options["order_file"], "order_file")
+    if "order" in given and options["schedule"] is None:
+        given["schedule"] = "order"
+    result = run(Scenario(**given))
+    if options["measured"]:
+        return _measured(result, options, language)
+    if options["format"] == "text" and not options["out"]:
+        return _text(result, language, _colours())
+    return FORMATS[options["format"]](result, language)
+
+
+def _colours() -> Colours:
+    return colours(os.environ, sys.stdout.isatty())
+
+
+def _measured(result: Result, options: dict[str, Any], language: str) -> str:
     """Hold measured times against ``result``, or, with ``--adopt``, against the model in their order and mean times."""
     content, scale = _read(options["measured"], "measured"), options["measured_scale"]
     other, found = measuring.against(result, content, scale)
@@ -102,8 +152,9 @@ def _measured(result: Result, options: dict[str, str], language: str) -> str:
     if options["format"] != "text":
         return FORMATS[options["format"]](other, language)
     width, automatic = get_terminal_size().columns, not scale or bool(options["adopt"])
+    paint = "none" if options["out"] else _colours()
     charts = [
-        f"{sentence(Message(f'measured.{key}'), language)}\n{one.text(width=width, language=language)}"
+        f"{sentence(Message(f'measured.{key}'), language)}\n{one.text(width=width, language=language, colours=paint)}"
         for key, one in (("measured", other), ("prediction", result))
     ]
     said = [fill(sentence(line, language), 100) for line in measuring.said(result, found, automatic)]
@@ -149,7 +200,7 @@ def _list(options: dict[str, str], language: str) -> None:
             print(f"  {entry.name}\n{body}\n")
 
 
-COMMANDS: dict[str, Callable[[dict[str, str], str], None]] = {"run": _run, "list": _list}
+COMMANDS: dict[str, Callable[[dict[str, Any], str], None]] = {"run": _run, "list": _list, "sweep": cli_sweep.command}
 
 
 def _parser(language: str) -> argparse.ArgumentParser:
@@ -157,7 +208,10 @@ def _parser(language: str) -> argparse.ArgumentParser:
         return sentence(Message(key), language)
 
     parser = _Parser(prog="pipesched", description=say("cli.about"), allow_abbrev=False)
-    commands = parser.add_subparsers(dest="command", required=True, metavar="run | list")
+    parser.add_argument(
+        "--version", action="version", version=f"pipesched {pipesched.__version__}", help=say("cli.version")
+    )
+    commands = parser.add_subparsers(dest="command", required=True, metavar="run | list | sweep")
     runner = commands.add_parser("run", help=say("cli.run"), description=say("cli.run"), allow_abbrev=False)
     for name, setting in SETTINGS.items():
         limits = (
@@ -168,6 +222,8 @@ def _parser(language: str) -> argparse.ArgumentParser:
         default = "" if DEFAULTS[name] is None else f" [{DEFAULTS[name]}]"
         runner.add_argument(_option(name), metavar=name[0].upper(), help=f"{say(f'field.{name}')}:{limits}{default}")
     runner.add_argument("--order-file", metavar="FILE", help=say("cli.order_file"))
+    runner.add_argument("--scenario", metavar="FILE", help=say("cli.scenario"))
+    runner.add_argument("--watch", metavar="FILE", help=say("cli.watch"))
     runner.add_argument("--measured", metavar="FILE", help=say("cli.measured"))
     runner.add_argument("--measured-scale", metavar="M", default="", help=say("cli.measured_scale"))
     runner.add_argument("--adopt", action="store_true", help=say("cli.adopt"))
@@ -176,7 +232,9 @@ def _parser(language: str) -> argparse.ArgumentParser:
     runner.add_argument("--out", metavar="FILE", help=say("cli.out"))
     lister = commands.add_parser("list", help=say("cli.list"), description=say("cli.list"), allow_abbrev=False)
     lister.add_argument("--presets", action="store_true", help=say("cli.list_presets"))
-    for command in (runner, lister):
+    sweeper = commands.add_parser("sweep", help=say("cli.sweep"), description=say("cli.sweep_how"), allow_abbrev=False)
+    cli_sweep.add_options(sweeper, _option, say)
+    for command in (runner, lister, sweeper):
         command.add_argument("--lang", choices=LANGUAGES, help=say("cli.lang"))
     return parser
 
@@ -185,9 +243,9 @@ def _option(field: str) -> str:
     return "--" + field.replace("_", "-")
 
 
-def _text(result: Result, language: str) -> str:
+def _text(result: Result, language: str, colours: Colours = "none") -> str:
     """Return the chart and, below it, the main numbers, what theory says of them, and what to know before citing."""
-    chart = result.text(width=get_terminal_size().columns, language=language)
+    chart = result.text(width=get_terminal_size().columns, language=language, colours=colours)
     rows = [(name, number(getattr(result.metrics, name), language)) for name in SHOWN]
     for name in SHOWN_PER_DEVICE:
         rows.append((name, " ".join(number(value, language) for value in getattr(result.metrics, name))))

@@ -105,6 +105,10 @@ def best_gain(timeline: Timeline, most: int) -> Gain | None:
 
     A stage can gain no more than what it shortens the critical path by, so few have to be simulated; None where that
     would be more than ``most`` operations in all.
+
+    >>> from pipesched import run
+    >>> best_gain(run(micro_batches=20, stage_times="1 2 1").timeline, most=1000)
+    Gain(stage=1, ticks=Fraction(4, 1))
     """
     spent = spent_per_stage(timeline)
     best: Gain | None = None

@@ -29,9 +29,11 @@ class Layout:
     ticks: float | Fraction
 
     def x(self, tick: float | Fraction) -> float:
+        """Return where ``tick`` lies, in user units from the left."""
         return self.left + self.plot * float(tick / self.ticks)  # divided first: ticks may exceed any float
 
     def y(self, device: int) -> float:
+        """Return where the lane of ``device`` begins, in user units from the top."""
         return self.top + self.lane * device
 
 

@@ -17,7 +17,13 @@ Number = int | float
 
 @dataclass(frozen=True)
 class Metrics:
-    """The numbers of one timeline. Times are in the person's unit; fractions lie between 0 and 1 unless said."""
+    """The numbers of one timeline. Times are in the person's unit; fractions lie between 0 and 1 unless said.
+
+    >>> from pipesched import run
+    >>> metrics = run(schedule="1f1b", devices=4, micro_batches=8).metrics
+    >>> metrics.makespan, metrics.bubble_fraction_of_total, metrics.peak_activations
+    (33, 0.2727272727272727, (4, 3, 2, 1))
+    """
 
     makespan: Number
     """Time from 0 to the end of the last operation."""

@@ -32,7 +32,11 @@ from typing import Any, NamedTuple
 
 
 class Message(NamedTuple):
-    """What is to be said, without the words: a catalogue key and the values for its placeholders."""
+    """What is to be said, without the words: a catalogue key and the values for its placeholders.
+
+    >>> print(Message("op.F", {"stage": 1, "micro_batch": 2}))
+    forward of micro-batch 3 on stage 2
+    """
 
     key: str
     params: Mapping[str, Any] = {}
@@ -44,7 +48,12 @@ class Message(NamedTuple):
 
 
 class ScenarioError(ValueError):
-    """A setting cannot be used: which ``field``, why (``message``), and ``repairs``, settings that would work."""
+    """A setting cannot be used: which ``field``, why (``message``), and ``repairs``, settings that would work.
+
+    >>> error = ScenarioError("devices", "error.whole", {"low": 1, "high": 64, "given": 65}, [{"devices": 64}])
+    >>> print(error)
+    Devices K: needs a whole number from 1 to 64, not 65.
+    """
 
     def __init__(
         self, field: str, key: str, params: Mapping[str, Any] | None = None, repairs: Sequence[Mapping[str, Any]] = ()
@@ -100,7 +109,7 @@ class Pair(NamedTuple):
 Cell = Op | Pair
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Schedule:
     """The order of each device and nothing else: ``rows[device]`` is what it runs, first to last.
 
@@ -114,6 +123,12 @@ class Schedule:
     update_every
         Not 0 where forwards do not use the newest weights but those of two updates' worth of micro-batches before:
         micro-batch ``j`` computes with version ``max(j // update_every - 1, 0)`` (PipeDream-2BW).
+
+    Examples
+    --------
+    >>> two = Schedule(((Op(0, "F", 0), Op(0, "F", 1)), (Op(1, "F", 0), Op(1, "F", 1))))
+    >>> two, two.stages
+    (<Schedule of K=2, S=2, M=2: 4 blocks>, 2)
     """
 
     rows: tuple[tuple[Cell, ...], ...]
@@ -140,6 +155,15 @@ class Schedule:
         """Whether some operations overlap in pairs."""
         return any(isinstance(cell, Pair) for row in self.rows for cell in row)
 
+    def __repr__(self) -> str:
+        blocks = sum(map(len, self.rows))
+        return f"<Schedule of K={self.devices}, S={self.stages}, M={self.micro_batches}: {blocks} blocks>"
+
+    def _repr_html_(self) -> str:
+        from pipesched.show import schedule_html  # only to show an order in a notebook
+
+        return schedule_html(self)
+
 
 Units = Sequence[Fraction | int]
 """A time for each stage, in the person's unit."""
@@ -154,6 +178,10 @@ class Costs:
 
     With tensor parallelism a device is really ``members`` devices that share each stage, and
     ``all_reduce[kind][stage]`` is the part of a duration in which they add up what each has computed.
+
+    >>> costs = Costs.exact([1, 1], [1, 1], [1, 1], comm=Fraction(1, 2))  # forward, input and weight gradient; a hop
+    >>> costs.ticks_per_unit, costs.durations["B"], costs.latency, costs.time(costs.latency)
+    (2, (4, 4), 1, 0.5)
     """
 
     durations: Mapping[str, tuple[int, ...]]
@@ -234,6 +262,11 @@ class Interval(NamedTuple):
 
     ``bound_by`` is the operation this one had to wait for longest: the one before it on the device, or the maker of a
     value it needs. It is None for a start at time 0.
+
+    >>> from pipesched import run
+    >>> first, second, *_ = run(devices=2, micro_batches=2).timeline.intervals
+    >>> second.device, str(second.op), second.start, second.end, str(second.bound_by)
+    (0, '0F1', 1, 2, '0F0')
     """
 
     device: int
@@ -244,7 +277,12 @@ class Interval(NamedTuple):
 
 
 class Gap(NamedTuple):
-    """``device`` ran nothing from ``start`` to ``end`` (ticks); position ``before`` comes next, None: it is done."""
+    """``device`` ran nothing from ``start`` to ``end`` (ticks); position ``before`` comes next, None: it is done.
+
+    >>> from pipesched import run
+    >>> list(run(devices=2, micro_batches=2).timeline.gaps(1))
+    [Gap(device=1, start=0, end=1, before=0)]
+    """
 
     device: int
     start: int
@@ -252,7 +290,7 @@ class Gap(NamedTuple):
     before: int | None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Timeline:
     """When everything happened: columns of ticks, one list per device, aligned with ``schedule.rows``.
 
@@ -261,6 +299,11 @@ class Timeline:
 
     ``made`` says of every value, by the number that rules.py gives it, when, on which device and by which cell it was
     made.
+
+    >>> from pipesched import run
+    >>> timeline = run(schedule="1f1b", devices=2, micro_batches=2).timeline
+    >>> timeline.starts[0], timeline.ends[0], timeline.end
+    ([0, 1, 4, 7], [1, 2, 6, 9], 9)
     """
 
     schedule: Schedule
@@ -291,6 +334,9 @@ class Timeline:
         for device, columns in enumerate(zip(self.schedule.rows, self.starts, self.ends, self.bound_by, strict=True)):
             for cell, start, end, bound_by in zip(*columns, strict=False):  # a deadlock leaves rows unfinished
                 yield Interval(device, cell, time(start), time(end), bound_by)
+
+    def __repr__(self) -> str:
+        return f"<Timeline of {self.schedule!r} until {self.costs.time(self.end)}>"
 
     def gaps(self, device: int) -> Iterator[Gap]:
         """Yield the times in which ``device`` runs nothing, in order; the last one may be that it is done."""
@@ -332,6 +378,13 @@ class DeadlockError(ValueError):
     ``circle`` holds the devices that wait for each other in a circle, each for the next one and the last for the first,
     or the one device that waits for what nobody makes; ``timeline`` is what ran until then, ``timeline.stuck`` all who
     wait.
+
+    >>> from pipesched import run
+    >>> try:
+    ...     run(schedule="order", order="0F0 0B0\\n1B0 1F0")
+    ... except DeadlockError as error:
+    ...     [(link.device, str(link.cell), str(link.missing)) for link in error.circle]
+    [(1, '1B0', '1F0')]
     """
 
     def __init__(self, circle: Sequence[Stuck], timeline: Timeline) -> None:

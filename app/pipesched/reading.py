@@ -55,6 +55,11 @@ def plain(value: Any) -> Any:
 
 
 def list_text(values: tuple[Number, ...]) -> str:
+    """Write a list of numbers so that it reads back as the same.
+
+    >>> list_text((1, Fraction(3, 2)))
+    '1,1.5'
+    """
     return ",".join(number_text(value) for value in values)
 
 

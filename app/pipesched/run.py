@@ -26,11 +26,25 @@ from pipesched.schedules import BYTES, MOST, REGISTRY, arrange
 from pipesched.schedules.zb_auto import HELD_FOR_W
 from pipesched.simulate import simulate
 from pipesched.svg import Letters
+from pipesched.terminal import Colours, painter
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Result:
-    """Everything known of a scenario. It shows itself as a chart in a notebook."""
+    """Everything known of a scenario. It shows itself in a notebook: its chart, and its numbers below.
+
+    >>> result = run(schedule="1f1b", devices=2, micro_batches=2)
+    >>> result
+    <Result of schedule='1f1b', devices=2, micro_batches=2: makespan 9, bubble ≈ 33.3% of device time>
+    >>> print(result.text(width=50), end="")
+    Device 1  F1──F2──········B1──────····B2──────
+    Device 2  ····F1──B1──────F2──B2──────
+              0                                  9
+    >>> result.order().splitlines()
+    ['0F0 0F1 0B0 0B1', '1F0 1B0 1F1 1B1']
+    >>> {cause: ticks for cause, ticks in result.bubble.items() if ticks}
+    {'fill': 1, 'drain': 3, 'finished': 2}
+    """
 
     scenario: Scenario
     timeline: Timeline
@@ -130,9 +144,10 @@ class Result:
             self.timeline, width=width, theme=theme, language=language, letters=letters, until=until, marks=out
         )
 
-    def text(self, *, width: int = 80, language: str = "en") -> str:
-        """Return the chart for a terminal of ``width`` columns."""
-        return text.draw(self.timeline, width=width, language=language)
+    def text(self, *, width: int = 80, language: str = "en", colours: Colours = "none") -> str:
+        """Return the chart for a terminal of ``width`` columns that has ``colours`` (``pipesched.terminal``)."""
+        paint = painter(self.timeline, colours, svg.seconds(self.timeline))
+        return text.draw(self.timeline, width=width, language=language, paint=paint)
 
     def order(self) -> str:
         """Return the order of every device in PyTorch's notation, a line per device."""
@@ -163,8 +178,18 @@ class Result:
             ],
         }
 
+    def __repr__(self) -> str:
+        from pipesched.show import result_line  # show stands above: it is only there to be looked at
+
+        return result_line(self)
+
     def _repr_svg_(self) -> str:
         return self.svg()
+
+    def _repr_html_(self) -> str:
+        from pipesched.show import result_html
+
+        return result_html(self)
 
 
 def run(scenario: Scenario | None = None, **settings: Any) -> Result:
@@ -176,6 +201,15 @@ def run(scenario: Scenario | None = None, **settings: Any) -> Result:
         If a setting is outside its limits, the schedule is unknown, or its order is not defined for these settings.
     DeadlockError
         If the devices of an ``order`` that was given wait for each other.
+
+    Examples
+    --------
+    >>> run(schedule="gpipe", devices=4, micro_batches=8, stage_times="1; 1.5; 1; 1").metrics.makespan
+    45
+    >>> run(schedule="dualpipe", devices=5)
+    Traceback (most recent call last):
+        ...
+    pipesched.model.ScenarioError: Devices K: DualPipe needs an even number of devices, not 5. Nearest that work: 4; 6.
     """
     return _run(replace(scenario or Scenario(), **settings), MOST)
 
@@ -211,6 +245,10 @@ def read(values: Mapping[str, Any], most: int = MOST) -> tuple[Result, list[Scen
     """Simulate what a URL or form holds; what cannot be used is reported and something that works stands in.
 
     A setting falls back to its default, or, where that does not go with the others, to the nearest one that does.
+
+    >>> result, errors = read({"devices": "99", "micro_batches": "8"})
+    >>> result.scenario, [str(error) for error in errors]
+    (Scenario(micro_batches=8), ['Devices K: needs a whole number from 1 to 64, not 99.'])
     """
     scenario, errors = Scenario.read(values)
     while True:

@@ -45,6 +45,7 @@ class Pen:
     streams: int = 0
 
     def ink(self, op: Op) -> Ink:
+        """Return the ink of an operation."""
         ink = self.palette.kinds[op.kind]
         return deeper(ink) if self.is_second(op) else ink
 
@@ -72,6 +73,13 @@ def draw(
         A time that the axis reaches at least, so that charts under one another can share it.
     marks
         Moments to point out under the axis, as (tick, what to call it).
+
+    Examples
+    --------
+    >>> from pipesched import run
+    >>> picture = draw(run().timeline, width=400, theme="dark")
+    >>> picture[:4], picture.count('class="op"')
+    ('<svg', 12)
     """
     labels, place = frame(timeline, width, language, until)
     pen = Pen(PALETTES[theme], language, LETTERS[letters], seconds(timeline), timeline.schedule.streams)
@@ -128,7 +136,7 @@ def _definitions(timeline: Timeline, pen: Pen) -> str:
 
 
 def seconds(timeline: Timeline) -> Callable[[Op], bool]:
-    """Return the test that Pen asks for."""
+    """Return what says whether an operation is of a second (fourth, ...) chunk, of the second direction, or token."""
     devices, entrance = timeline.schedule.devices, timeline.position.get(Op(0, "F", 0), (0, 0))[0]
     if streams := timeline.schedule.streams:
         return lambda op: op.micro_batch // streams % 2 == 1

@@ -51,7 +51,13 @@ MOST = 400_000
 
 
 def handle(request: str) -> str:
-    """Answer one request of the page."""
+    """Answer one request of the page.
+
+    >>> asked = {"do": "run", "settings": {"devices": 2}, "lang": "en", "theme": "light", "width": 400}
+    >>> answer = json.loads(handle(json.dumps(asked)))
+    >>> answer["end"], answer["changed"], answer["problems"]
+    (5, {'devices': 2}, [])
+    """
     asked = json.loads(request)
     result, errors = read(asked["settings"], MOST)
     language = asked["lang"]

@@ -96,6 +96,7 @@ def bubble(result: Result, asked: Mapping[str, Any], say: Say) -> Answer:
 
 
 def what_if(result: Result, asked: Mapping[str, Any], say: Say) -> Answer:
+    """Say which stage gains most by being faster; an empty text where finding out would take too long."""
     timeline = result.timeline
     best = None if is_too_much(result) else critical.best_gain(timeline, MOST_TRIED)
     if best is None:
@@ -107,6 +108,7 @@ def what_if(result: Result, asked: Mapping[str, Any], say: Say) -> Answer:
 
 
 def path(result: Result, asked: Mapping[str, Any], say: Say) -> Answer:
+    """Return the critical path as [device, start, end], in the person's unit."""
     timeline, time = result.timeline, result.timeline.costs.time
     if is_too_much(result):
         return {"spans": []}
