@@ -66,27 +66,44 @@ def main(argv: list[str] | None = None) -> int:
     return 0
 
 
-def _run(options: dict[str, str], language: str) -> None:
+def _scenario(options: dict[str, str]) -> Scenario:
+    """Return what the options of a scenario say, on top of a preset or an order from a file."""
     given: dict[str, Any] = _preset(options["preset"]) if options["preset"] else {}
     given |= {name: options[name] for name in SETTINGS if options[name] is not None}
     if options["order_file"]:
         given["order"] = _read(options["order_file"], "order_file")
     if "order" in given and options["schedule"] is None:
         given["schedule"] = "order"
-    result = run(Scenario(**given))
+    return Scenario(**given)
+
+
+def _run(options: dict[str, str], language: str) -> None:
+    result = run(_scenario(options))
     if options["measured"]:
         written = _measured(result, options, language)
     else:
         written = FORMATS[options["format"]](result, language)
     if options["out"]:
-        try:
-            Path(options["out"]).write_text(written, encoding="utf-8")
-        except OSError as error:
-            values = {"path": options["out"], "reason": error.strerror}
-            raise ScenarioError("out", "cli.cannot_write", values) from error
+        _write(options["out"], written.encode())
     else:
         sys.stdout.write(written)
         sys.stdout.flush()
+
+
+def _write(path: str, content: bytes) -> None:
+    try:
+        Path(path).write_bytes(content)
+    except OSError as error:
+        raise ScenarioError("out", "cli.cannot_write", {"path": path, "reason": error.strerror}) from error
+
+
+def _figure(options: dict[str, str], language: str) -> None:
+    """Draw a figure for a paper; Matplotlib is looked for only here."""
+    try:
+        from pipesched.figures import door
+    except ModuleNotFoundError as error:
+        raise ScenarioError("kind", "cli.no_matplotlib", {"missing": error.name}) from error
+    _write(options["out"], door.file(_scenario(options), options, language, Path(options["out"]).suffix.lower()[1:]))
 
 
 def _measured(result: Result, options: dict[str, str], language: str) -> str:
@@ -149,7 +166,7 @@ def _list(options: dict[str, str], language: str) -> None:
             print(f"  {entry.name}\n{body}\n")
 
 
-COMMANDS: dict[str, Callable[[dict[str, str], str], None]] = {"run": _run, "list": _list}
+COMMANDS: dict[str, Callable[[dict[str, str], str], None]] = {"run": _run, "figure": _figure, "list": _list}
 
 
 def _parser(language: str) -> argparse.ArgumentParser:
@@ -157,8 +174,49 @@ def _parser(language: str) -> argparse.ArgumentParser:
         return sentence(Message(key), language)
 
     parser = _Parser(prog="pipesched", description=say("cli.about"), allow_abbrev=False)
-    commands = parser.add_subparsers(dest="command", required=True, metavar="run | list")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="run | figure | list")
     runner = commands.add_parser("run", help=say("cli.run"), description=say("cli.run"), allow_abbrev=False)
+    _scenario_options(runner, language)
+    runner.add_argument("--measured", metavar="FILE", help=say("cli.measured"))
+    runner.add_argument("--measured-scale", metavar="M", default="", help=say("cli.measured_scale"))
+    runner.add_argument("--adopt", action="store_true", help=say("cli.adopt"))
+    runner.add_argument("--format", choices=FORMATS, default="text", help=say("cli.format"))
+    runner.add_argument("--out", metavar="FILE", help=say("cli.out"))
+    drawer = commands.add_parser("figure", help=say("cli.figure"), description=say("cli.figure"), allow_abbrev=False)
+    _scenario_options(drawer, language)
+    for name, default in FIGURE.items():
+        drawer.add_argument(_option(name), default=default, help=say(f"cli.figure.{name}"), metavar=name[0].upper())
+    drawer.add_argument("--out", metavar="FILE", required=True, help=say("cli.figure.out"))
+    lister = commands.add_parser("list", help=say("cli.list"), description=say("cli.list"), allow_abbrev=False)
+    lister.add_argument("--presets", action="store_true", help=say("cli.list_presets"))
+    for command in (runner, drawer, lister):
+        command.add_argument("--lang", choices=LANGUAGES, help=say("cli.lang"))
+    return parser
+
+
+FIGURE = {
+    "kind": "gantt",
+    "of": "activations",
+    "schedules": "",
+    "axis": "micro_batches",
+    "metric": "bubble_fraction_of_total",
+    "width": "column",
+    "height": "",
+    "colours": "kind",
+    "letters": "pytorch",
+    "font": "sans",
+    "font_size": "",
+    "title": "",
+}
+"""The options of a figure and their defaults."""
+
+
+def _scenario_options(parser: argparse.ArgumentParser, language: str) -> None:
+    """Add an option per setting, and those that take many settings from elsewhere."""
+
+    def say(key: str) -> str:
+        return sentence(Message(key), language)
+
     for name, setting in SETTINGS.items():
         limits = (
             f" {number_text(setting.low)}–{number_text(setting.high)}"
@@ -166,19 +224,9 @@ def _parser(language: str) -> argparse.ArgumentParser:
             else f" {', '.join(setting.options or (REGISTRY if setting.kind == 'name' else ()))}"
         )
         default = "" if DEFAULTS[name] is None else f" [{DEFAULTS[name]}]"
-        runner.add_argument(_option(name), metavar=name[0].upper(), help=f"{say(f'field.{name}')}:{limits}{default}")
-    runner.add_argument("--order-file", metavar="FILE", help=say("cli.order_file"))
-    runner.add_argument("--measured", metavar="FILE", help=say("cli.measured"))
-    runner.add_argument("--measured-scale", metavar="M", default="", help=say("cli.measured_scale"))
-    runner.add_argument("--adopt", action="store_true", help=say("cli.adopt"))
-    runner.add_argument("--preset", metavar="NAME", help=say("cli.preset"))
-    runner.add_argument("--format", choices=FORMATS, default="text", help=say("cli.format"))
-    runner.add_argument("--out", metavar="FILE", help=say("cli.out"))
-    lister = commands.add_parser("list", help=say("cli.list"), description=say("cli.list"), allow_abbrev=False)
-    lister.add_argument("--presets", action="store_true", help=say("cli.list_presets"))
-    for command in (runner, lister):
-        command.add_argument("--lang", choices=LANGUAGES, help=say("cli.lang"))
-    return parser
+        parser.add_argument(_option(name), metavar=name[0].upper(), help=f"{say(f'field.{name}')}:{limits}{default}")
+    parser.add_argument("--order-file", metavar="FILE", help=say("cli.order_file"))
+    parser.add_argument("--preset", metavar="NAME", help=say("cli.preset"))
 
 
 def _option(field: str) -> str:

@@ -74,7 +74,7 @@ def draw(
         Moments to point out under the axis, as (tick, what to call it).
     """
     labels, place = frame(timeline, width, language, until)
-    pen = Pen(PALETTES[theme], language, LETTERS[letters], _seconds(timeline), timeline.schedule.streams)
+    pen = Pen(PALETTES[theme], language, LETTERS[letters], seconds(timeline), timeline.schedule.streams)
     palette = pen.palette
     bottom = place.y(timeline.schedule.devices)
     height = bottom + 26 + 18 * bool(marks)
@@ -127,7 +127,7 @@ def _definitions(timeline: Timeline, pen: Pen) -> str:
     return f"<defs>{''.join(tiles)}</defs>"
 
 
-def _seconds(timeline: Timeline) -> Callable[[Op], bool]:
+def seconds(timeline: Timeline) -> Callable[[Op], bool]:
     """Return the test that Pen asks for."""
     devices, entrance = timeline.schedule.devices, timeline.position.get(Op(0, "F", 0), (0, 0))[0]
     if streams := timeline.schedule.streams:
@@ -214,7 +214,7 @@ def _blocks(timeline: Timeline, device: int, place: Layout, pen: Pen) -> list[st
             if timeline.costs.members > 1:
                 parts.append(_members(timeline.costs.members, x, top, width, height, talk, ink))
                 halo = f' stroke="{ink.fill}" stroke-width="4" paint-order="stroke"'
-            text = _fitting(*_names(op, pen), width - talk, height)
+            text = _fitting(*names(op, pen), width - talk, height)
             if text:
                 parts.append(
                     f'<text x="{n(x + (width - talk) / 2)}" y="{n(top + height / 2)}" dominant-baseline="central" '
@@ -238,7 +238,7 @@ def _members(members: int, x: float, top: float, width: float, height: float, ta
     return "".join(parts)
 
 
-def _names(op: Op, pen: Pen) -> tuple[str, str]:
+def names(op: Op, pen: Pen) -> tuple[str, str]:
     """Return a long and a short name of a block: letter and micro-batch, or in decoding stream and token."""
     if pen.streams:
         token, stream = divmod(op.micro_batch, pen.streams)
