@@ -223,13 +223,13 @@ GOLDENS = {
 
 @pytest.mark.parametrize("name", GOLDENS)
 def test_a_figure_looks_as_it_did(name):
-    """Set UPDATE_GOLDEN=1 to write them anew. Tiles are compared: letters and hatches move a little between versions."""
+    """Set UPDATE_GOLDEN=1 to write them anew. Means of tiles are compared: letters move a little."""
     drawn, file = pixels(GOLDENS[name]()), GOLDEN / f"figure-{name}.png"
     if os.environ.get("UPDATE_GOLDEN"):
         imsave(file, drawn)
     changed = file.with_stem(file.stem + "-changed")
     golden = imread(file)[..., :3]
-    if golden.shape != drawn.shape or np.abs(tiles(golden) - tiles(drawn)).max() > 0.25:
+    if golden.shape != drawn.shape or np.abs(tiles(golden) - tiles(drawn)).max() > 0.3:
         imsave(changed, drawn)
         pytest.fail(f"{name} looks different; see {changed.name} beside it, or set UPDATE_GOLDEN=1")
     changed.unlink(missing_ok=True)
