@@ -212,6 +212,25 @@ def test_kinds_differ_without_colour():
     assert all(a - b > 0.04 for a, b in zip(sorted(greys)[1:], sorted(greys), strict=False)), greys
 
 
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"devices": 1, "micro_batches": 1},
+        {"devices": 2, "micro_batches": 1, "stage_times": "1/1000; 1000000"},
+        {"schedule": "gpipe", "devices": 64, "micro_batches": 2, "tensor": 8, "all_reduce": 1},
+        {"schedule": "pipedream_2bw", "devices": 3, "micro_batches": 6, "update": 1},
+    ],
+)
+def test_extremes_are_drawn(settings):
+    result = run(**settings)
+    for figure in (figures.gantt(result, height=0.5), figures.profiles(result), figures.profiles(result, of="queues")):
+        assert pixels(figure, 50).std() > 0
+
+
+def test_a_figure_shows_itself_in_a_notebook():
+    assert figures.gantt(run())._repr_png_().startswith(b"\x89PNG")
+
+
 GOLDENS = {
     "gantt": lambda: figures.gantt(run(schedule="zb_h1", devices=3, micro_batches=5)),
     "comparison": lambda: figures.comparison(

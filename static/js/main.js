@@ -4,6 +4,7 @@
 
 import { Chart, parsed } from "./chart.js";
 import { Curves } from "./curves.js";
+import { Figure } from "./figure.js";
 import { Form } from "./form.js";
 import { Lesson } from "./lesson.js";
 import { Measured } from "./measured.js";
@@ -58,6 +59,10 @@ const curves = new Curves(/** @type {HTMLDetailsElement} */ (part("curves")), {
   width: () => Math.max(300, Math.min(760, part("curves").clientWidth)),
   changed: () => keep("curves", curves.address),
 });
+new Figure(part("figure"), () => ({
+  settings: shown, pinned, lang: current(), letters: letters.value,
+  axis: curves.axis.value, metric: curves.metric.value, schedules: [...curves.picked].join(","),
+}));
 const sources = new Sources(document, { ask, use });
 const profiles = new Profiles(document.querySelectorAll("details[data-of]"), part("chart"), (of) => ask("profile", { of, width: chart.width, pinned, measured: measured.request }, shown, of));
 const measured = new Measured(document, {
