@@ -130,6 +130,12 @@ def test_the_bubble_of_gpipe_falls_as_its_closed_form_and_gaps_are_what_a_schedu
     assert list(refused) == [True, True, False, False]  # DualPipe wants M of at least 2K
 
 
+def test_along_k_the_times_of_single_stages_are_left_out():
+    scenario = run(schedule="gpipe", devices=3, micro_batches=6, stage_times="1;4;1", forward_times="1;2;1").scenario
+    (line,) = figures.curves(scenario, axis="devices", schedules=["gpipe"], stops=[2, 5]).axes[0].lines
+    assert line.get_ydata() == pytest.approx([(k - 1) / (6 + k - 1) for k in (2, 5)])
+
+
 @pytest.mark.parametrize("width", [*figures.WIDTHS, 4.25])
 def test_a_pdf_is_one_page_of_the_width_asked_for_with_its_fonts_inside(width):
     reader = pdf(figures.gantt(run(schedule="1f1b", devices=4, micro_batches=8), width=width))
@@ -281,6 +287,9 @@ def test_the_command_line_writes_figures(tmp_path, more, format):
         ("--width wide --out figure.pdf", "--width"),
         ("--font-size big --out figure.pdf", "--font-size"),
         ("--kind curves --metric luck --out figure.pdf", "--metric"),
+        ("--kind curves --schedules gpipe,luck --out figure.pdf", "--schedules"),
+        ("--kind comparison --schedules gpipe,luck --out figure.pdf", "--schedule"),
+        ("--kind profiles --of luck --out figure.pdf", "--of"),
         ("--out no/such/folder.pdf", "--out"),
     ],
 )

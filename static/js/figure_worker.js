@@ -20,10 +20,10 @@ const plainFetch = self.fetch;
 
 /** Fetch as always, counting what comes. @param {RequestInfo | URL} input @param {RequestInit} [options] */
 async function counted(input, options) {
-  const answer = await plainFetch(input, options);
   const url = input instanceof Request ? input.url : String(input);
   const file = url.slice(url.lastIndexOf("/") + 1);
-  if (!answer.ok || !answer.body || (answer.headers.get("content-type") ?? "").startsWith("text/html")) {
+  const answer = await plainFetch(input, options).catch(() => null); // of another hash, too
+  if (!answer?.ok || !answer.body || (answer.headers.get("content-type") ?? "").startsWith("text/html")) {
     missing = file;
     throw new Error(file);
   }

@@ -25,12 +25,13 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator, NullLocator
 from pipesched import views
 from pipesched.curves import DASHES, LINES
 from pipesched.figures.blocks import BLOCK, PALETTE, VECTORS, draw, entries, is_thin, patch
-from pipesched.figures.paper import FORMATS, WIDTHS, Look, encode, save, sheet, style
+from pipesched.figures.paper import FORMATS, WIDTHS, Look, encode, no_choice, save, sheet, style
 from pipesched.frame import frame
-from pipesched.model import Message, ScenarioError, Timeline
+from pipesched.model import DeadlockError, Message, ScenarioError, Timeline
 from pipesched.profiles import Profile
 from pipesched.run import Result, run
-from pipesched.scenario import Scenario
+from pipesched.scenario import PER_KIND, Scenario
+from pipesched.schedules import REGISTRY
 from pipesched.strips import data
 from pipesched.words import SHARES, number, percent, sentence
 
@@ -139,11 +140,17 @@ def curves(
 
     ``metric`` is one of ``views.CURVED``; ``stops`` are the values along the axis. What a schedule refuses is left out
     of its curve. Along K, times of single stages are left out, as they belong to one K.
+
+    Raises
+    ------
+    ScenarioError
+        If ``axis``, ``metric`` or a schedule is unknown.
     """
     look, scenario = replace(look or Look(), **changes), scenario or Scenario()
-    for field, given, choices in (("axis", axis, views.AXES), ("metric", metric, views.CURVED)):
+    asked = [("axis", axis, views.AXES), ("metric", metric, views.CURVED)]
+    for field, given, choices in (*asked, *(("schedules", name, REGISTRY) for name in schedules)):
         if given not in choices:
-            raise ScenarioError(field, "error.schedule", {"given": given, "names": ", ".join(choices)})
+            raise no_choice(field, given, choices)
     xs = sorted(set(stops or STOPS[axis]))
     lines = [_curve(scenario, schedule, axis, metric, xs) for schedule in schedules]
     texts = [sentence(Message(f"schedule.{schedule}"), look.language) for schedule in schedules]
@@ -190,10 +197,10 @@ def _curve(scenario: Scenario, schedule: str, axis: str, metric: str, xs: Sequen
     for x in xs:
         changes: dict[str, Any] = {"schedule": schedule, axis: x, "slow_stage": None, "group": None}
         if axis == "devices":
-            changes["stage_times"] = ()
+            changes |= dict.fromkeys(("stage_times", *PER_KIND))
         try:
             y = views.point(run(scenario, **changes), {"metric": metric})["y"]
-        except ScenarioError:
+        except (ScenarioError, DeadlockError):
             y = None
         ys.append(np.nan if y is None else y)
     return ys
@@ -222,7 +229,7 @@ def _time_axis(axes: Axes, end: float, look: Look, last: bool = True) -> None:
 def _profiles(result: Result, of: Of, look: Look) -> tuple[list[Profile], list[str], list[str]]:
     """Return the step functions, their names and their peaks in words."""
     if of not in ("activations", "queues", "bytes"):
-        raise ScenarioError("of", "error.schedule", {"given": of, "names": "activations, queues, bytes"})
+        raise no_choice("of", of, ("activations", "queues", "bytes"))
     short = look.inches < 4
     if of == "queues":
         key = "profile.stage" if short else "stage"
