@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 from base64 import b64decode
@@ -14,6 +15,7 @@ import matplotlib
 import numpy as np
 import pypdf
 import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import to_rgb
 from matplotlib.image import imread, imsave
 from matplotlib.patches import PathPatch
@@ -21,7 +23,8 @@ from matplotlib.patches import PathPatch
 from pipesched import ScenarioError, figures, run
 from pipesched.cli import main
 from pipesched.figures import door
-from pipesched.figures.blocks import BLOCK, HATCHES, PALETTE, SHADES, VECTORS, _mixed
+from pipesched.figures.blocks import BLOCK, HATCHES, PALETTE, SHADES, VECTORS, mixed
+from pipesched.figures.paper import style
 from pipesched.ink import PATTERNS
 from pipesched.words import catalogue
 
@@ -60,6 +63,16 @@ def tiles(image, side=6):
     """Return the mean colours of squares of an image."""
     high, wide = (length // side for length in image.shape[:2])
     return image[: high * side, : wide * side].reshape(high, side, wide, side, 3).mean(axis=(1, 3))
+
+
+def written(figure):
+    """Return the words that are drawn, but for the names of blocks, each with where it stands."""
+    renderer, found = FigureCanvasAgg(figure).get_renderer(), []
+    with style(figure.look):
+        renderer.draw_text = lambda *_, mtext, **__: found.append(mtext)
+        figure.draw(renderer)
+        del renderer.draw_text
+        return [(text.get_text(), text.get_window_extent(renderer)) for text in found if text.get_gid() != "name"]
 
 
 @pytest.mark.parametrize("settings", SEVERAL, ids=lambda settings: settings["schedule"])
@@ -214,7 +227,7 @@ def test_kinds_differ_without_colour():
     greys = []
     for kind, share in SHADES.items():
         ink = PALETTE.kinds[kind]
-        greys.append(float(np.dot(to_rgb(_mixed(ink.fill, ink.outline, share)), (0.299, 0.587, 0.114))))
+        greys.append(float(np.dot(to_rgb(mixed(ink.fill, ink.outline, share)), (0.299, 0.587, 0.114))))
     assert all(a - b > 0.04 for a, b in zip(sorted(greys)[1:], sorted(greys), strict=False)), greys
 
 
@@ -235,6 +248,27 @@ def test_extremes_are_drawn(settings):
 
 def test_a_figure_shows_itself_in_a_notebook():
     assert figures.gantt(run())._repr_png_().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize("language", ["en", "pl"])
+@pytest.mark.parametrize(
+    "look", [{"width": "column"}, {"width": "neurips", "font": "times"}, {"width": 7, "font": "serif"}]
+)
+def test_no_word_leaves_the_page_or_stands_on_another(language, look):
+    result = run(schedule="zb_h1", devices=4, micro_batches=8, stage_times="1;2;1;1")
+    drawn = [
+        figures.gantt(result, language=language, **look),
+        figures.comparison([result, run(schedule="dualpipe", devices=4, micro_batches=8)], language=language, **look),
+        figures.profiles(result, language=language, **look),
+        figures.curves(result.scenario, metric="makespan", language=language, **look),
+    ]
+    for figure in drawn:
+        page, words = figure.bbox, written(figure)
+        assert len(words) > 8
+        for i, (said, place) in enumerate(words):
+            inside = page.x0 <= place.x0 and place.x1 <= page.x1 and page.y0 <= place.y0 and place.y1 <= page.y1
+            assert inside, said
+            assert not [other for other, there in words[:i] if place.padded(-1).overlaps(there)], said
 
 
 GOLDENS = {
@@ -308,6 +342,16 @@ def test_without_matplotlib_the_command_line_says_how_to_get_it(capsys, monkeypa
     said = capsys.readouterr().err
     assert "pip install pipesched[figures]" in said
     assert catalogue(language)["cli.no_matplotlib"][:20] in said
+
+
+def test_the_readme_s_figures_are_drawn(tmp_path, monkeypatch):
+    readme = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+    (program,) = re.findall(r"```python\n(from pipesched import figures.*?)```", readme, re.DOTALL)
+    (command,) = re.findall(r"^python3 app (figure [^#\n]*)", readme, re.MULTILINE)
+    monkeypatch.chdir(tmp_path)
+    exec(program)
+    assert main(command.split()) == 0
+    assert {file.name for file in tmp_path.iterdir()} == {"both.pdf", "zb.pdf"}
 
 
 ASKED = {

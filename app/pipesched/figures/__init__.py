@@ -163,7 +163,7 @@ def curves(
         )  # fmt: skip
         axes = page.axes[0]
         strokes = [
-            axes.plot(xs, ys, gid=f"curve-{schedules[i]}", clip_on=False, zorder=3, **_stroke(i))[0]
+            axes.plot(xs, ys, gid=f"curve-{schedules[i]}", clip_on=False, zorder=3, **_stroke(i, len(lines)))[0]
             for i, ys in enumerate(lines)
         ]
         page.explain(strokes, texts)
@@ -185,10 +185,11 @@ def _curve_axes(axes: Axes, xs: Sequence[int], axis: str, metric: str, look: Loo
     axes.set_xlabel(sentence(Message(f"curves.axis.{axis}"), look.language), fontsize=look.size, labelpad=1)
 
 
-def _stroke(i: int) -> dict[str, Any]:
+def _stroke(i: int, count: int) -> dict[str, Any]:
+    """Return how the ``i``-th of ``count`` curves is drawn: later ones thinner, so that none hides another."""
     colour, dash = LINES["light"][i % len(LINES["light"])], DASHES[i % len(DASHES)]
     pattern: Any = "-" if dash == "none" else (0, tuple(float(part) / 2 for part in dash.split()))
-    line = {"color": colour, "linestyle": pattern, "linewidth": 1.1}
+    line = {"color": colour, "linestyle": pattern, "linewidth": 1 + 0.9 * (count - 1 - i) / count}
     return line | {"marker": "osD^vP"[i % 6], "markersize": 2.2}
 
 

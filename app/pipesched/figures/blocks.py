@@ -70,9 +70,9 @@ def draw(axes: Axes, timeline: Timeline, page: Sheet, end: float, thin: bool) ->
     for (kind, brush), some in sorted(boxes.items()):
         ink, name = brush.ink, f"op-{kind}"
         if thin:
-            _fill(axes, name, some, _mixed(ink.fill, ink.outline, SHADES[kind]), many=many)
+            _fill(axes, name, some, mixed(ink.fill, ink.outline, SHADES[kind]), many=many)
             continue
-        _fill(axes, name, some, ink.fill, brush.hatch, _mixed(ink.fill, ink.outline, HATCHED))
+        _fill(axes, name, some, ink.fill, brush.hatch, mixed(ink.fill, ink.outline, HATCHED))
         _fill(axes, "outline", some, "none", edge=ink.outline, linewidth=0.4)
     _fill(axes, "all-reduce", talks, "#00000070", many=many)
     if not thin and not many:
@@ -170,8 +170,8 @@ def patch(kind: str, look: Look, thin: bool) -> Patch:
         return Patch(facecolor=PALETTE.gap, edgecolor=PALETTE.gap_line, linewidth=0.4)
     ink = PALETTE.kinds[kind] if look.colours == "kind" else BATCH_INKS[-1]
     if thin:
-        return Patch(facecolor=_mixed(ink.fill, ink.outline, SHADES[kind]), linewidth=0)
-    edge = _mixed(ink.fill, ink.outline, HATCHED)
+        return Patch(facecolor=mixed(ink.fill, ink.outline, SHADES[kind]), linewidth=0)
+    edge = mixed(ink.fill, ink.outline, HATCHED)
     return Patch(facecolor=ink.fill, edgecolor=edge, hatch=HATCHES[kind] or None, linewidth=0.4)
 
 
@@ -182,7 +182,7 @@ def is_thin(timeline: Timeline, page: Sheet, end: float) -> bool:
     return page.lane < THIN or long < THIN * sum(map(len, timeline.starts))
 
 
-def _mixed(colour: str, other: str, share: float) -> str:
+def mixed(colour: str, other: str, share: float) -> str:
     """Return ``colour`` with a ``share`` of ``other`` in it."""
     first, second = np.array(to_rgb(colour)), np.array(to_rgb(other))
     return to_hex(tuple((1 - share) * first + share * second))

@@ -225,7 +225,7 @@ def sheet(
     left, right = look.long(labels) + 8, look.long(values) + 10
     rows, columns = _rows(look, legend, width)
     under = 2.7 * size + (rows * 1.35 * size + 2 if rows else 0)
-    heads = [1.5 * size + 2 if title else 3.0 for title in (titles or [""] * len(lanes))]
+    heads = [1.5 * size + 4 if title else 3.0 for title in (titles or [""] * len(lanes))]
     between = 0.8 * size * (len(lanes) - 1)
     lane = min(lane, max(2.0, 300 / sum(lanes)))
     if look.height:
