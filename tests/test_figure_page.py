@@ -45,6 +45,7 @@ def test_a_figure_that_is_cancelled_while_it_loads_leaves_the_page_as_it_was(vis
     visit.page.click("#figure-cancel")
     assert visit.page.inner_text("#figure-said") == catalogue("en")["figure.cancelled"]
     assert not visit.page.is_visible("#figure-bar") and visit.page.evaluate(STAGE) == "idle"
+    assert visit.page.evaluate("document.activeElement.id") == "figure-make"
 
 
 def test_the_first_figure_shows_bytes_and_the_page_answers_meanwhile_the_second_is_there_at_once(visit):

@@ -71,7 +71,6 @@ export class Figure {
     this.worker = null;
     this.busy(false);
     this.say(say("figure.cancelled"));
-    this.make.focus();
   }
 
   /** @param {{progress?: {stage: string, done: number, total: number}, failure?: string, answer?: string}} data */
@@ -122,10 +121,14 @@ export class Figure {
 
   /** @param {boolean} on */
   busy(on) {
+    const held = this.part("busy").contains(document.activeElement);
     this.make.disabled = on;
     this.part("busy").hidden = !on;
     this.section.dataset.stage = on ? "start" : "idle";
-    if (!on) return;
+    if (!on) {
+      if (held) this.make.focus(); // a keyboard stays where it was
+      return;
+    }
     this.link.hidden = true;
     this.say("");
     this.part("progress").textContent = say("figure.draw");
