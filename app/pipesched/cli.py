@@ -85,6 +85,20 @@ def _drawn(error: DeadlockError, language: str) -> str:
     return text.draw(error.timeline, width=get_terminal_size().columns, language=language)
 
 
+def _scenario(options: dict[str, Any]) -> Scenario:
+    """Return what the options say: the preset comes first, then the file, then each option."""
+    given: dict[str, Any] = _preset(options["preset"]) if options["preset"] else {}
+    for option in ("scenario", "watch"):
+        if options.get(option):
+            given |= scenario_file.settings(_read(options[option], option))
+    given |= {name: options[name] for name in SETTINGS if options[name] is not None}
+    if options["order_file"]:
+        given["order"] = _read(options["order_file"], "order_file")
+    if "order" in given and options["schedule"] is None:
+        given["schedule"] = "order"
+    return Scenario(**given)
+
+
 def _run(options: dict[str, Any], language: str) -> None:
     if options["watch"]:
         if other := next((name for name in ("scenario", "measured", "out") if options[name]), None):
@@ -93,11 +107,7 @@ def _run(options: dict[str, Any], language: str) -> None:
         return
     written = _written(options, language)
     if options["out"]:
-        try:
-            Path(options["out"]).write_text(written, encoding="utf-8")
-        except OSError as error:
-            values = {"path": options["out"], "reason": error.strerror}
-            raise ScenarioError("out", "cli.cannot_write", values) from error
+        _write(options["out"], written.encode())
     else:
         sys.stdout.write(written)
         sys.stdout.flush()
@@ -114,20 +124,8 @@ def _seen(options: dict[str, Any], language: str) -> str:
 
 
 def _written(options: dict[str, Any], language: str) -> str:
-    """Run what the options ask for; return it in the format they ask for.
-
-    The preset comes first, then the file, then each option.
-    """
-    given: dict[str, Any] = _preset(options["preset"]) if options["preset"] else {}
-    for option in ("scenario", "watch"):
-        if options[option]:
-            given |= scenario_file.settings(_read(options[option], option))
-    given |= {name: options[name] for name in SETTINGS if options[name] is not None}
-    if options["order_file"]:
-        given["order"] = _read(options["order_file"], "order_file")
-    if "order" in given and options["schedule"] is None:
-        given["schedule"] = "order"
-    result = run(Scenario(**given))
+    """Run what the options ask for; return it in the format they ask for."""
+    result = run(_scenario(options))
     if options["measured"]:
         return _measured(result, options, language)
     if options["format"] == "text" and not options["out"]:
@@ -137,6 +135,22 @@ def _written(options: dict[str, Any], language: str) -> str:
 
 def _colours() -> Colours:
     return colours(os.environ, sys.stdout.isatty())
+
+
+def _write(path: str, content: bytes) -> None:
+    try:
+        Path(path).write_bytes(content)
+    except OSError as error:
+        raise ScenarioError("out", "cli.cannot_write", {"path": path, "reason": error.strerror}) from error
+
+
+def _figure(options: dict[str, Any], language: str) -> None:
+    """Draw a figure for a paper; Matplotlib is looked for only here."""
+    try:
+        from pipesched.figures import door
+    except ModuleNotFoundError as error:
+        raise ScenarioError("kind", "cli.no_matplotlib", {"missing": error.name}) from error
+    _write(options["out"], door.file(_scenario(options), options, language, Path(options["out"]).suffix.lower()[1:]))
 
 
 def _measured(result: Result, options: dict[str, Any], language: str) -> str:
@@ -200,7 +214,12 @@ def _list(options: dict[str, str], language: str) -> None:
             print(f"  {entry.name}\n{body}\n")
 
 
-COMMANDS: dict[str, Callable[[dict[str, Any], str], None]] = {"run": _run, "list": _list, "sweep": cli_sweep.command}
+COMMANDS: dict[str, Callable[[dict[str, Any], str], None]] = {
+    "run": _run,
+    "figure": _figure,
+    "sweep": cli_sweep.command,
+    "list": _list,
+}
 
 
 def _parser(language: str) -> argparse.ArgumentParser:
@@ -211,8 +230,52 @@ def _parser(language: str) -> argparse.ArgumentParser:
     parser.add_argument(
         "--version", action="version", version=f"pipesched {pipesched.__version__}", help=say("cli.version")
     )
-    commands = parser.add_subparsers(dest="command", required=True, metavar="run | list | sweep")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="run | figure | sweep | list")
     runner = commands.add_parser("run", help=say("cli.run"), description=say("cli.run"), allow_abbrev=False)
+    _scenario_options(runner, language)
+    runner.add_argument("--watch", metavar="FILE", help=say("cli.watch"))
+    runner.add_argument("--measured", metavar="FILE", help=say("cli.measured"))
+    runner.add_argument("--measured-scale", metavar="M", default="", help=say("cli.measured_scale"))
+    runner.add_argument("--adopt", action="store_true", help=say("cli.adopt"))
+    runner.add_argument("--format", choices=FORMATS, default="text", help=say("cli.format"))
+    runner.add_argument("--out", metavar="FILE", help=say("cli.out"))
+    drawer = commands.add_parser("figure", help=say("cli.figure"), description=say("cli.figure"), allow_abbrev=False)
+    _scenario_options(drawer, language)
+    for name, default in FIGURE.items():
+        drawer.add_argument(_option(name), default=default, help=say(f"cli.figure.{name}"), metavar=name[0].upper())
+    drawer.add_argument("--out", metavar="FILE", required=True, help=say("cli.figure.out"))
+    lister = commands.add_parser("list", help=say("cli.list"), description=say("cli.list"), allow_abbrev=False)
+    lister.add_argument("--presets", action="store_true", help=say("cli.list_presets"))
+    sweeper = commands.add_parser("sweep", help=say("cli.sweep"), description=say("cli.sweep_how"), allow_abbrev=False)
+    cli_sweep.add_options(sweeper, _option, say)
+    for command in (runner, drawer, sweeper, lister):
+        command.add_argument("--lang", choices=LANGUAGES, help=say("cli.lang"))
+    return parser
+
+
+FIGURE = {
+    "kind": "gantt",
+    "of": "activations",
+    "schedules": "",
+    "axis": "micro_batches",
+    "metric": "bubble_fraction_of_total",
+    "width": "column",
+    "height": "",
+    "colours": "kind",
+    "letters": "pytorch",
+    "font": "sans",
+    "font_size": "",
+    "title": "",
+}
+"""The options of a figure and their defaults."""
+
+
+def _scenario_options(parser: argparse.ArgumentParser, language: str) -> None:
+    """Add an option per setting, and those that take many settings from elsewhere."""
+
+    def say(key: str) -> str:
+        return sentence(Message(key), language)
+
     for name, setting in SETTINGS.items():
         limits = (
             f" {number_text(setting.low)}–{number_text(setting.high)}"
@@ -220,23 +283,10 @@ def _parser(language: str) -> argparse.ArgumentParser:
             else f" {', '.join(setting.options or (REGISTRY if setting.kind == 'name' else ()))}"
         )
         default = "" if DEFAULTS[name] is None else f" [{DEFAULTS[name]}]"
-        runner.add_argument(_option(name), metavar=name[0].upper(), help=f"{say(f'field.{name}')}:{limits}{default}")
-    runner.add_argument("--order-file", metavar="FILE", help=say("cli.order_file"))
-    runner.add_argument("--scenario", metavar="FILE", help=say("cli.scenario"))
-    runner.add_argument("--watch", metavar="FILE", help=say("cli.watch"))
-    runner.add_argument("--measured", metavar="FILE", help=say("cli.measured"))
-    runner.add_argument("--measured-scale", metavar="M", default="", help=say("cli.measured_scale"))
-    runner.add_argument("--adopt", action="store_true", help=say("cli.adopt"))
-    runner.add_argument("--preset", metavar="NAME", help=say("cli.preset"))
-    runner.add_argument("--format", choices=FORMATS, default="text", help=say("cli.format"))
-    runner.add_argument("--out", metavar="FILE", help=say("cli.out"))
-    lister = commands.add_parser("list", help=say("cli.list"), description=say("cli.list"), allow_abbrev=False)
-    lister.add_argument("--presets", action="store_true", help=say("cli.list_presets"))
-    sweeper = commands.add_parser("sweep", help=say("cli.sweep"), description=say("cli.sweep_how"), allow_abbrev=False)
-    cli_sweep.add_options(sweeper, _option, say)
-    for command in (runner, lister, sweeper):
-        command.add_argument("--lang", choices=LANGUAGES, help=say("cli.lang"))
-    return parser
+        parser.add_argument(_option(name), metavar=name[0].upper(), help=f"{say(f'field.{name}')}:{limits}{default}")
+    parser.add_argument("--order-file", metavar="FILE", help=say("cli.order_file"))
+    parser.add_argument("--scenario", metavar="FILE", help=say("cli.scenario"))
+    parser.add_argument("--preset", metavar="NAME", help=say("cli.preset"))
 
 
 def _option(field: str) -> str:

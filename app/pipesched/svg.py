@@ -222,7 +222,7 @@ def _blocks(timeline: Timeline, device: int, place: Layout, pen: Pen) -> list[st
             if timeline.costs.members > 1:
                 parts.append(_members(timeline.costs.members, x, top, width, height, talk, ink))
                 halo = f' stroke="{ink.fill}" stroke-width="4" paint-order="stroke"'
-            text = _fitting(*_names(op, pen), width - talk, height)
+            text = _fitting(*names(op, pen), width - talk, height)
             if text:
                 parts.append(
                     f'<text x="{n(x + (width - talk) / 2)}" y="{n(top + height / 2)}" dominant-baseline="central" '
@@ -246,7 +246,7 @@ def _members(members: int, x: float, top: float, width: float, height: float, ta
     return "".join(parts)
 
 
-def _names(op: Op, pen: Pen) -> tuple[str, str]:
+def names(op: Op, pen: Pen) -> tuple[str, str]:
     """Return a long and a short name of a block: letter and micro-batch, or in decoding stream and token."""
     if pen.streams:
         token, stream = divmod(op.micro_batch, pen.streams)

@@ -4,6 +4,7 @@
 
 import { Chart } from "./chart.js";
 import { Curves } from "./curves.js";
+import { Figure } from "./figure.js";
 import { Form } from "./form.js";
 import { arrive, forwardKeys, framed, Height, here, Memory, reveal, scrollOverNumbers, tell as tellHost, whenHidden, write } from "./frame.js";
 import { Host } from "./host.js";
@@ -67,6 +68,10 @@ const curves = new Curves(/** @type {HTMLDetailsElement} */ (part("curves")), {
   width: () => Math.max(300, Math.min(760, part("curves").clientWidth)),
   changed: () => keep("curves", curves.address),
 });
+new Figure(part("figure"), () => ({
+  settings: shown, pinned, lang: current(), letters: letters.value,
+  axis: curves.axis.value, metric: curves.metric.value, schedules: [...curves.picked].join(","),
+}));
 const sources = new Sources(document, { ask, use });
 const profiles = new Profiles(document.querySelectorAll("details[data-of]"), part("chart"), (of) => ask("profile", { of, width: chart.width, pinned, measured: measured.request }, shown, of));
 const measured = new Measured(document, {
