@@ -64,6 +64,8 @@ ALLOWED = {
     "lessons": {"model", "explain", "reading", "run", "words"},
     "text": {"model", "words"},
     "svg": {"model", "words", "explain", "frame", "ink"},
+    "trace": {"model", "explain", "rules", "words"},
+    "markup": {"model", "ink", "words"},
     "frame": {"model", "words", "ink"},
     "ink": set(),
     "show": {"model", "compare", "ink", "notation", "reading", "run", "simulate", "svg", "words"},
