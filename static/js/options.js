@@ -43,11 +43,12 @@ export const PARTS = {
   detail: "#detail",
   curves: "#curves",
   measured: "#measured",
+  figure: "#figure",
   limits: "#limits",
   full: "#full",
 };
 
-const READING = ["header", "footer", "pin", "letters", "durations", "profiles", "placement", "search", "about", "sources", "bytes", "order", "presets", "compare", "why", "notes", "formula", "detail", "curves", "measured", "limits"];
+const READING = ["header", "footer", "pin", "letters", "durations", "profiles", "placement", "search", "about", "sources", "bytes", "order", "presets", "compare", "why", "notes", "formula", "detail", "curves", "measured", "figure", "limits"];
 const AROUND = [...READING, "path", "zoom", "span", "definitions", "own", "more", "reset", "moment"];
 
 /** What each way to embed leaves out. @type {Record<string, string[]>} */

@@ -14,12 +14,16 @@ export const whole = () => document.documentElement.hasAttribute("data-one-file"
 export async function catalogue(language) {
   const text = carried(`locales/${language}.json`);
   if (text) return JSON.parse(text);
-  const answer = await fetch(new URL(`../vendor/locales/${language}.json`, import.meta.url));
+  const answer = await fetch(address(`../vendor/locales/${language}.json`));
   if (!answer.ok) throw new Error(`${answer.status}`);
   return answer.json();
 }
 
-export const workerAddress = () => new URL(`worker.js${FRESH ? "?fresh" : ""}`, import.meta.url);
+/** Where a script of ours lies, for a worker of its own. @param {string} name */
+export const address = (name) => new URL(name, import.meta.url);
+
+/** Where the worker of the page lies. */
+export const workerAddress = () => address(`worker.js${FRESH ? "?fresh" : ""}`);
 
 /** Start a worker; where a script of its is not to be had, the error's `failure` names why. @returns {Promise<Worker>} */
 export async function startWorker() {
