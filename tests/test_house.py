@@ -65,6 +65,7 @@ ALLOWED = {
     "text": {"model", "words"},
     "svg": {"model", "words", "explain", "frame", "ink"},
     "trace": {"model", "explain", "rules", "words"},
+    "formats": {"model", "markup", "notation", "run", "scenario", "trace", "why"},
     "markup": {"model", "ink", "words"},
     "frame": {"model", "words", "ink"},
     "ink": set(),

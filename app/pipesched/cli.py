@@ -15,8 +15,8 @@ from typing import Any, NoReturn
 
 import pipesched
 from pipesched import cli_sweep, measured, measuring, placement, report, scenario_file, text, why
+from pipesched.formats import FORMATS, to_dict
 from pipesched.model import DeadlockError, Message, ScenarioError
-from pipesched.notation import write_csv
 from pipesched.presets import PRESETS
 from pipesched.reading import number_text
 from pipesched.run import Result, run
@@ -26,14 +26,8 @@ from pipesched.terminal import Colours, colours
 from pipesched.watch import watch
 from pipesched.words import LANGUAGES, catalogue, environment_language, number, sentence
 
-FORMATS: dict[str, Callable[[Result, str], str]] = {
-    "json": lambda result, language: json.dumps(result.to_dict() | why.to_dict(result), indent=1) + "\n",
-    "text": lambda result, language: _text(result, language),
-    "svg": lambda result, language: result.svg(language=language),
-    "csv": lambda result, language: result.csv(),
-    "order": lambda result, language: result.order() + "\n",
-    "order-csv": lambda result, language: write_csv(result.timeline.schedule),
-}
+TEXT = "text"
+"""The format for people; all others are those of formats.py."""
 SHOWN = (
     "makespan", "longest_span", "sequential_makespan", "first_output", "speedup",
     "bubble_fraction_of_total", "bubble_fraction_of_ideal", "bubble_rate_of_span",
@@ -128,9 +122,13 @@ def _written(options: dict[str, Any], language: str) -> str:
     result = run(_scenario(options))
     if options["measured"]:
         return _measured(result, options, language)
-    if options["format"] == "text" and not options["out"]:
+    if options["format"] == TEXT and not options["out"]:
         return _text(result, language, _colours())
-    return FORMATS[options["format"]](result, language)
+    return _formatted(result, options["format"], language)
+
+
+def _formatted(result: Result, name: str, language: str) -> str:
+    return _text(result, language) if name == TEXT else FORMATS[name].write(result, language)
 
 
 def _colours() -> Colours:
@@ -161,10 +159,10 @@ def _measured(result: Result, options: dict[str, Any], language: str) -> str:
         result = run(Scenario(**{**result.scenario.settings(), **measured.settings(found, result.scenario)}))
         other, found = measuring.against(result, content)
     if options["format"] == "json":
-        both = result.to_dict() | why.to_dict(result) | {"measured": measuring.to_dict(result, found, other)}
+        both = to_dict(result) | {"measured": measuring.to_dict(result, found, other)}
         return json.dumps(both, indent=1) + "\n"
-    if options["format"] != "text":
-        return FORMATS[options["format"]](other, language)
+    if options["format"] != TEXT:
+        return _formatted(other, options["format"], language)
     width, automatic = get_terminal_size().columns, not scale or bool(options["adopt"])
     paint = "none" if options["out"] else _colours()
     charts = [
@@ -237,7 +235,7 @@ def _parser(language: str) -> argparse.ArgumentParser:
     runner.add_argument("--measured", metavar="FILE", help=say("cli.measured"))
     runner.add_argument("--measured-scale", metavar="M", default="", help=say("cli.measured_scale"))
     runner.add_argument("--adopt", action="store_true", help=say("cli.adopt"))
-    runner.add_argument("--format", choices=FORMATS, default="text", help=say("cli.format"))
+    runner.add_argument("--format", choices=(TEXT, *FORMATS), default=TEXT, help=say("cli.format"))
     runner.add_argument("--out", metavar="FILE", help=say("cli.out"))
     drawer = commands.add_parser("figure", help=say("cli.figure"), description=say("cli.figure"), allow_abbrev=False)
     _scenario_options(drawer, language)

@@ -21,6 +21,7 @@ do           with                                       answers
 ``lesson``   step; device, time, move or guess          a step of the lessons; what a guess is worth
 ``picture``  settings, width, letters, pinned,          the chart as a file of its own (svg), a thumbnail, what both
              transparent                                show in words, how a file with it is called
+``export``   settings, as (a name of formats.py)        a file's text, name and media type; why it is not all shown
 ===========  =========================================  ========================================================
 """
 
@@ -33,7 +34,7 @@ from itertools import islice
 from math import floor
 from typing import Any
 
-from pipesched import lessons, measuring, picture, placement, report, strips, trade, views, why
+from pipesched import formats, lessons, measuring, picture, placement, report, strips, trade, views, why
 from pipesched.compare import title
 from pipesched.explain import block, moment, name, standing, way_back, why_idle
 from pipesched.metrics import Metrics
@@ -46,6 +47,8 @@ from pipesched.words import SHARES, catalogue, number, percent, sentence
 Answer = dict[str, Any]
 Say = Callable[..., str]
 
+MOST_SHOWN = 100_000
+"""The most characters of a file that the page shows as well as saves."""
 MOST = 400_000
 """The most operations that a page is asked to simulate: half a minute in a browser; the command line takes more."""
 
@@ -335,6 +338,20 @@ def _picture(result: Result, asked: Mapping[str, Any], say: Say) -> Answer:
     }
 
 
+def _export(result: Result, asked: Mapping[str, Any], say: Say) -> Answer:
+    """Return a file to take away; its text is empty, and a note says why, where a deadlock leaves none."""
+    form = formats.FORMATS[asked["as"]]
+    stuck = bool(result.deadlock) and form.tells_the_end
+    text = "" if stuck else form.write(result, asked["lang"])
+    long = say("share.data.long", n=len(text)) if len(text) > MOST_SHOWN else ""
+    return {
+        "text": text,
+        "name": f"{picture.stem(result)}.{form.ending}",
+        "type": form.media_type,
+        "note": say("share.data.stuck") if stuck else long,
+    }
+
+
 def _spot(result: Result, device: int, tick: int) -> tuple[int, int, Cell | None, Message]:
     """Return start, end, cell (None for a gap) and explanation of what ``device`` is about at ``tick``."""
     timeline = result.timeline
@@ -424,4 +441,5 @@ ANSWERS: dict[str, Callable[[Result, Mapping[str, Any], Say], Answer]] = {
     "profile": _profile,
     "lesson": _lesson,
     "picture": _picture,
+    "export": _export,
 }

@@ -96,6 +96,7 @@ const why = new Why({ ask, chart, on: query.get("path") === "1", toggled: (on) =
 
 new Share(/** @type {HTMLDialogElement} */ (part("share")), part("share-open"), {
   ask: (details) => ask("picture", { width: chart.width, pinned, ...details }),
+  file: (as) => ask("export", { as }),
   theme,
   lang: current,
   here: () => here,

@@ -3,6 +3,7 @@
 // the browser allows, and as files. Query: what whoever shares it fixes for the reader; fragment: the scenario.
 
 import { parsed } from "./chart.js";
+import { Data } from "./data.js";
 import { whole } from "./parts.js";
 import { draw } from "./raster.js";
 import { say } from "./words.js";
@@ -17,7 +18,7 @@ const SANDBOX = "allow-scripts allow-same-origin allow-downloads allow-popups";
 
 export class Share {
   /** @param {HTMLDialogElement} dialog @param {HTMLElement} opener
-   * @param {{ask: (details: object) => Promise<Picture | null>, theme: () => string, lang: () => string,
+   * @param {{ask: (details: object) => Promise<Picture | null>, file: (as: string) => Promise<any>, theme: () => string, lang: () => string,
    *   here: () => {search: string, hash: string}}} listener */
   constructor(dialog, opener, listener) {
     this.dialog = dialog;
@@ -31,6 +32,8 @@ export class Share {
     /** @param {string} name */
     this.part = (name) => /** @type {HTMLElement} */ (dialog.querySelector(`#share-${name}`));
     opener.addEventListener("click", () => this.open());
+    const copy = (/** @type {Text} */ field) => void this.copy(field);
+    this.data = new Data(/** @type {HTMLDetailsElement} */ (this.part("data")), { ask: listener.file, copy, save: (name, blob) => this.saveAs(name, blob) });
     this.listen();
   }
 
@@ -96,6 +99,7 @@ export class Share {
       this.part("close").focus();
     }
     await this.ask();
+    await this.data.show();
   }
 
   close() {
@@ -261,6 +265,7 @@ export class Share {
   saving() {
     const { downloads } = this;
     for (const name of ["save-svg", "save-png"]) this.part(name).hidden = downloads === "no";
+    this.data.buttons[1].hidden = downloads === "no";
     const note = this.part("downloads");
     note.hidden = downloads === "yes";
     if (downloads === "yes") return;
@@ -301,9 +306,13 @@ export class Share {
     return new Promise((resolve, reject) => canvas.toBlob((blob) => (blob ? resolve(blob) : reject(new Error("no picture"))), "image/png"));
   }
 
-  /** @param {string} ending @param {Blob} blob */
+  /** Save with the name of the picture. @param {string} ending @param {Blob} blob */
   save(ending, blob) {
-    const file = `${this.picture?.stem ?? "pipesched"}.${ending}`;
+    this.saveAs(`${this.picture?.stem ?? "pipesched"}.${ending}`, blob);
+  }
+
+  /** @param {string} file @param {Blob} blob */
+  saveAs(file, blob) {
     const link = Object.assign(document.createElement("a"), { download: file, href: URL.createObjectURL(blob) });
     this.dialog.append(link);
     link.click();
