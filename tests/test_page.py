@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from hosting.names import parts_of
 from pipesched import run
 from pipesched.lessons import STEPS, Reading
 from pipesched.presets import PRESETS
@@ -110,6 +111,19 @@ def test_the_chart_stands_there_with_scripts_off(opened, server, width, scheme):
     assert image.is_visible()
     assert image.bounding_box()["height"] > 100
     assert visit.page.inner_text("output[name=makespan]") == "6"
+
+
+def test_a_page_that_gets_its_size_while_python_starts_is_drawn_for_it(opened, server):
+    visit = opened(server.url, viewport={"width": 400, "height": 800})
+    visit.page.wait_for_selector("html[data-state=starting]")
+    visit.page.wait_for_timeout(500)  # by now the first question is on its way, with the width of that moment
+    visit.page.set_viewport_size({"width": 1280, "height": 800})
+    visit.ready()
+    drawn, room = (
+        "document.querySelector('#chart svg').width.baseVal.value",
+        "document.querySelector('#chart').clientWidth",
+    )
+    visit.until(f"Math.abs({drawn} - {room}) < 2")
 
 
 def test_first_view_is_12_6_and_3(visit):
@@ -339,7 +353,7 @@ HTML = b"<!doctype html><title>Log in</title>"
         ("html", {"pyodide.asm.wasm": Fault(type="application/wasm", body=HTML)}, STRICT),
         ("html", {"pipesched.zip": Fault(type="text/html", body=HTML)}, STRICT),
         ("broken", {"pyodide.asm.wasm": Fault(type="application/wasm", body=b"\0asm\1\0\0\0")}, STRICT),
-        ("no_worker", {"worker.js": Fault(status=404)}, STRICT),
+        ("missing", {"worker.js": Fault(status=404)}, STRICT),
         ("blocked", {}, STRICT.replace(" 'wasm-unsafe-eval'", "")),
         ("stalled", {"python_stdlib.zip": Fault(hang=True)}, STRICT),
     ],
@@ -364,7 +378,8 @@ def test_retry_starts_what_failed_before(opened, site):
 
 def test_a_python_error_is_shown_and_the_next_change_works(opened, site, tmp_path):
     broken = tmp_path / "pipesched.zip"
-    with zipfile.ZipFile(site / "static/vendor/pipesched.zip") as whole, zipfile.ZipFile(broken, "w") as changed:
+    vendor = parts_of(site) / "vendor"
+    with zipfile.ZipFile(vendor / "pipesched.zip") as whole, zipfile.ZipFile(broken, "w") as changed:
         for name in whole.namelist():
             code = whole.read(name)
             if name == "pipesched/web.py":
@@ -373,7 +388,7 @@ def test_a_python_error_is_shown_and_the_next_change_works(opened, site, tmp_pat
                 )
                 code += b"\n\ndef trip(asked):\n    return int(asked['settings'].get('micro_batches', 0))\n"
             changed.writestr(name, code)
-    manifest = json.loads((site / "static/vendor/manifest.json").read_text())
+    manifest = json.loads((vendor / "manifest.json").read_text())
     manifest["files"]["pipesched.zip"]["size"] = broken.stat().st_size
     faults = {
         "pipesched.zip": Fault(type="application/zip", body=broken.read_bytes()),

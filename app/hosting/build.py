@@ -6,6 +6,7 @@ Both hold the same bytes for the same checkout, so a site owner can compare two 
 import hashlib
 import json
 import os
+import re
 import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -16,6 +17,7 @@ from typing import Any
 from zipfile import ZipFile, ZipInfo
 
 import pipesched
+from hosting.names import PAGES, name_by_content, parts_of, version_before
 from hosting.report import HostingError, disk_trouble, progress_line
 from hosting.runtime import (
     Lock,
@@ -32,7 +34,8 @@ ROOT = Path(__file__).resolve().parents[2]
 VENDOR = Path("static") / "vendor"
 MANIFEST = "manifest.json"
 DRAFT = ".pipesched-draft"  # inside the target: the same file system, even where the target is a mount of its own
-OURS = ("index.html", "static", ".nojekyll")
+DOCTOR = "doctor.html"
+OURS = ("static", *PAGES, ".nojekyll")
 """All that a built folder holds at its top: a rebuild replaces these and nothing else."""
 
 Fetch = Callable[[Sequence[LockedFile]], Mapping[str, Path]]
@@ -58,16 +61,23 @@ def vendor(target: Path, lock: Lock, fetch: Fetch, root: Path = ROOT) -> None:
         stale = {name: file for name, file in pinned.items() if not _is_held(target / name, file, known.get(name))}
         cached = fetch(list(stale.values()))
         for name, file in stale.items():
-            with _new_file(target / name) as path:
+            with new_file(target / name) as path:
                 copy_verified(file, cached[file.name], path)
         files = {name: {"size": file.size, "sha256": file.sha256} for name, file in pinned.items()}
         for name, content in made.items():
             _write(target / name, content)
             files[name] = {"size": len(content), "sha256": hashlib.sha256(content).hexdigest()}
         _remove_others(target, {*files, MANIFEST})
-        _write(target / MANIFEST, _json({"version": pipesched.__version__, "files": dict(sorted(files.items()))}))
+        _write(target / MANIFEST, manifest(files))
     except OSError as error:
         raise disk_trouble(error, target, sum(file.size for file in lock.files)) from error
+
+
+def manifest(files: Mapping[str, Mapping[str, Any]]) -> bytes:
+    """List the files of a vendor folder; ``build`` names all of them at once: what runs on them may be kept by it."""
+    listed = dict(sorted(files.items()))
+    digest = hashlib.sha256(_json(listed)).hexdigest()
+    return _json({"version": pipesched.__version__, "build": digest, "files": listed})
 
 
 def generated_files(lock: Lock, root: Path = ROOT) -> dict[str, bytes]:
@@ -113,7 +123,10 @@ def notice(lock: Lock) -> str:
 
 
 def build(target: Path, lock: Lock, fetch: Fetch, root: Path = ROOT) -> None:
-    """Make ``target`` a self-contained static folder of the checkout ``root``.
+    """Make ``target`` a self-contained static folder of the checkout ``root``, its parts named by their content.
+
+    The parts of the version before stay too, and only they: a page that somebody has open, or that a cache still
+    hands out, finds what it asks for.
 
     Raises
     ------
@@ -131,14 +144,27 @@ def build(target: Path, lock: Lock, fetch: Fetch, root: Path = ROOT) -> None:
         draft.mkdir(parents=True)
         shutil.copytree(root / "static", draft / "static", ignore=_not_for_the_web(root / "static"))
         shutil.copyfile(root / "index.html", draft / "index.html")
+        lift_doctor(draft)
         (draft / ".nojekyll").touch()  # GitHub Pages: take the files as they are
         vendor(draft / VENDOR, lock, fetch, root)
-        _put_in_place(draft, target)
+        _put_in_place(draft, target, version_before(target, name_by_content(draft)))
         is_new = False
     except OSError as error:
         raise disk_trouble(error, target, sum(file.size for file in lock.files)) from error
     finally:
         shutil.rmtree(target if is_new else draft, ignore_errors=True)
+
+
+def lift_doctor(site: Path) -> None:
+    """Move the doctor's page of a drafted ``site`` from ``static/`` to the top, where people find it."""
+    below, page = site / "static" / DOCTOR, site / "index.html"
+    if not below.is_file():
+        return
+    text = re.sub(r'((?:src|href)=")(?=(?:css|img|js)/)', r"\1static/", below.read_text(encoding="utf-8"))
+    (site / DOCTOR).write_bytes(text.replace('href="../index.html"', 'href="index.html"').encode())
+    below.unlink()
+    linked = page.read_text(encoding="utf-8").replace(f'href="static/{DOCTOR}"', f'href="{DOCTOR}"')
+    page.write_bytes(linked.encode())
 
 
 def _refuse_unless_ours(target: Path, root: Path) -> None:
@@ -147,7 +173,9 @@ def _refuse_unless_ours(target: Path, root: Path) -> None:
         raise HostingError("hosting.target_in_page", folder=str(target))
     if target.exists() and not target.is_dir():
         raise HostingError("hosting.target_foreign", folder=str(target))
-    if target.is_dir() and {path.name for path in target.iterdir()} - {DRAFT} and not _read_manifest(target / VENDOR):
+    parts = parts_of(target)
+    is_ours = parts is not None and bool(_read_manifest(parts / VENDOR.name))
+    if target.is_dir() and {path.name for path in target.iterdir()} - {DRAFT} and not is_ours:
         raise HostingError("hosting.target_foreign", folder=str(target))
 
 
@@ -158,17 +186,20 @@ def _not_for_the_web(static: Path) -> Callable[[str, list[str]], set[str]]:
     return ignored
 
 
-def _put_in_place(draft: Path, target: Path) -> None:
-    # Renames only. Entries that a site owner added (a CNAME, a .git) stay; should a rename fail, the old come back.
+def _put_in_place(draft: Path, target: Path, kept: Path | None) -> None:
+    # Renames only, ``kept`` out of what is replaced too. Entries that a site owner added (a CNAME, a .git) stay; should
+    # a rename fail, the old come back.
     old = draft / "replaced"
     old.mkdir()
+    steps = [step for name in OURS for step in ((target / name, old / name), (draft / name, target / name))]
+    if kept:
+        steps.insert(2, (old / "static" / kept.name, kept))
     moved: list[tuple[Path, Path]] = []
     try:
-        for name in OURS:
-            for source, place in ((target / name, old / name), (draft / name, target / name)):
-                if source.exists():
-                    source.rename(place)
-                    moved.append((source, place))
+        for source, place in steps:
+            if source.exists():
+                source.rename(place)
+                moved.append((source, place))
     except BaseException:
         for source, place in reversed(moved):
             place.rename(source)
@@ -194,7 +225,7 @@ def _size(path: Path) -> int | None:
 
 
 @contextmanager
-def _new_file(path: Path) -> Iterator[Path]:
+def new_file(path: Path) -> Iterator[Path]:
     """Hand out a place to write to that takes the name ``path`` if all went well and vanishes otherwise."""
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(f".{path.name}.{os.getpid()}")
@@ -208,7 +239,7 @@ def _new_file(path: Path) -> Iterator[Path]:
 def _write(path: Path, content: bytes) -> None:
     if _size(path) == len(content) and path.read_bytes() == content:
         return
-    with _new_file(path) as draft:
+    with new_file(path) as draft:
         draft.write_bytes(content)
 
 
