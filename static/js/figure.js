@@ -2,7 +2,7 @@
 // What is on the page goes in, a figure for a paper comes out as a file. Matplotlib is loaded on first use, in a worker
 // of its own: the page stays quick meanwhile, and to cancel is to end that worker.
 
-import { whole } from "./parts.js";
+import { startFigures, whole } from "./parts.js";
 import { say } from "./words.js";
 
 /** @typedef {{file: string, name: string, type: string, size: string, problem?: string}} Made */
@@ -54,7 +54,7 @@ export class Figure {
   }
 
   start() {
-    const worker = new Worker(new URL("figure_worker.js", import.meta.url));
+    const worker = startFigures();
     worker.onmessage = ({ data }) => {
       if (worker === this.worker) this.hear(data);
     };

@@ -26,6 +26,9 @@ export async function startWorker() {
   return whole() ? startCarried() : new Worker(workerAddress());
 }
 
+/** Start the worker that draws figures for papers; not in the single-file page. */
+export const startFigures = () => new Worker(new URL("figure_worker.js", import.meta.url));
+
 /** One classic script made of three, from a blob, is what every engine runs from a file and in a frame without an
  * origin. It may load nothing, so that the files of Python are handed to it. @returns {Promise<Worker>} */
 async function startCarried() {
