@@ -2,7 +2,7 @@
 // What is on the page goes in, a figure for a paper comes out as a file. Matplotlib is loaded on first use, in a worker
 // of its own: the page stays quick meanwhile, and to cancel is to end that worker.
 
-import { address, whole } from "./parts.js";
+import { startFigures, whole } from "./parts.js";
 import { say } from "./words.js";
 
 /** @typedef {{file: string, name: string, type: string, size: string, problem?: string}} Made */
@@ -22,8 +22,7 @@ export class Figure {
     this.make.addEventListener("click", () => this.draw());
     this.part("cancel").addEventListener("click", () => this.cancel());
     this.part("kind").addEventListener("change", () => this.offer());
-    // In the single-file page Matplotlib is not there.
-    this.make.disabled = whole();
+    this.make.disabled = whole(); // the single-file page has no room for Matplotlib
     this.part("whole").hidden = !whole();
     this.offer();
   }
@@ -55,7 +54,7 @@ export class Figure {
   }
 
   start() {
-    const worker = new Worker(address("figure_worker.js"));
+    const worker = startFigures();
     worker.onmessage = ({ data }) => {
       if (worker === this.worker) this.hear(data);
     };

@@ -14,21 +14,24 @@ export const whole = () => document.documentElement.hasAttribute("data-one-file"
 export async function catalogue(language) {
   const text = carried(`locales/${language}.json`);
   if (text) return JSON.parse(text);
-  const answer = await fetch(address(`../vendor/locales/${language}.json`));
+  const answer = await fetch(lying(`../vendor/locales/${language}.json`));
   if (!answer.ok) throw new Error(`${answer.status}`);
   return answer.json();
 }
 
-/** Where a script of ours lies, for a worker of its own. @param {string} name */
-export const address = (name) => new URL(name, import.meta.url);
+/** Where a file lies, seen from this one. @param {string} name */
+const lying = (name) => new URL(name, import.meta.url);
 
 /** Where the worker of the page lies. */
-export const workerAddress = () => address(`worker.js${FRESH ? "?fresh" : ""}`);
+export const workerAddress = () => lying(`worker.js${FRESH ? "?fresh" : ""}`);
 
 /** Start a worker; where a script of its is not to be had, the error's `failure` names why. @returns {Promise<Worker>} */
 export async function startWorker() {
   return whole() ? startCarried() : new Worker(workerAddress());
 }
+
+/** Start the worker that draws figures for papers; not in the single-file page. */
+export const startFigures = () => new Worker(lying("figure_worker.js"));
 
 /** One classic script made of three, from a blob, is what every engine runs from a file and in a frame without an
  * origin. It may load nothing, so that the files of Python are handed to it. @returns {Promise<Worker>} */
