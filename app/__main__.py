@@ -47,15 +47,24 @@ def serve_command(arguments: list[str]) -> int:
 
 
 def build_command(arguments: list[str]) -> int:
-    """Build a static folder."""
+    """Build a static folder, one file, or both."""
     parser = argparse.ArgumentParser(prog="python3 app build", description=word("hosting.help_build"))
-    parser.add_argument("folder", type=Path, metavar="DIR", help=word("hosting.help_folder"))
+    parser.add_argument("folder", type=Path, metavar="DIR", nargs="?", help=word("hosting.help_folder"))
+    parser.add_argument("--single-file", type=Path, metavar="FILE", help=word("hosting.help_single_file"))
     options = parser.parse_args(arguments)
+    if not options.folder and not options.single_file:
+        parser.error(word("hosting.nothing_to_build"))
     from hosting.build import build, fetch_with_progress
+    from hosting.onefile import build_one_file
     from hosting.runtime import read_lock
 
-    build(options.folder, read_lock(), fetch_with_progress)
-    print(say(Message("hosting.built", {"folder": str(options.folder)})))
+    if options.folder:
+        build(options.folder, read_lock(), fetch_with_progress)
+        print(say(Message("hosting.built", {"folder": str(options.folder)})))
+    if options.single_file:
+        build_one_file(options.single_file, read_lock(), fetch_with_progress)
+        megabytes = round(options.single_file.stat().st_size / 1e6, 1)
+        print(say(Message("hosting.built_file", {"file": str(options.single_file), "megabytes": megabytes})))
     return 0
 
 
@@ -68,10 +77,11 @@ def vendor_command(arguments: list[str]) -> int:
 
 def prepare() -> None:
     """Fetch and write what the page of this checkout lacks."""
-    from hosting.build import VENDOR, fetch_with_progress, vendor
+    from hosting.build import VENDOR, fetch_with_progress, vendor, write_wheel
     from hosting.runtime import read_lock
 
     vendor(ROOT / VENDOR, read_lock(), fetch_with_progress)
+    write_wheel(ROOT / "static")
 
 
 OURS = {"serve": serve_command, "build": build_command, "vendor": vendor_command}

@@ -15,6 +15,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from xml.etree import ElementTree
 
+from web_servers import PACKAGES, program
+
 ROOT = Path(__file__).resolve().parents[1]
 VENV = ROOT / ".venv"
 PYTHON = VENV / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
@@ -43,7 +45,11 @@ def main(arguments: list[str]) -> int:
         say("No Chromium could be found or installed: install one, or name its program in $" + BROWSER + ".")
         arguments = ["-m", "not browser", *arguments]
         steps.append(False)
+    steps += [False] * len(missing_servers())
     if not make_vendor():
+        steps.append(False)
+    if browser and not make_deck():
+        say("reveal.js could not be had from the npm registry: the tests of slides are skipped.")
         steps.append(False)
     steps.append(run("ruff", "check", "."))
     steps.append(run("mypy"))
@@ -87,6 +93,12 @@ def make_vendor() -> bool:
     return subprocess.run([PYTHON, "app", "vendor"], cwd=ROOT).returncode == 0
 
 
+def make_deck() -> bool:
+    """Have reveal.js, in which the tests show the page as a slide."""
+    say("== reveal.js")
+    return subprocess.run([PYTHON, ROOT / "tests" / "npm_package.py"]).returncode == 0
+
+
 def find_browser() -> str | None:
     """Find a Chromium that runs, or get one; None if all fails. A browser named by hand is the only one tried."""
     if named := os.environ.get(BROWSER):
@@ -112,6 +124,43 @@ def newly_installed_browsers() -> Iterator[str]:
         quietly("apt-get", "update")
         quietly("apt-get", "install", "-y", "--no-install-recommends", "chromium")
         yield from filter(None, map(shutil.which, COMMANDS))
+
+
+def missing_servers() -> list[str]:
+    """Name the web servers that should be here for tests/test_servers.py and are not, after trying to install them.
+
+    They come as Debian packages; on other systems, and without the right to install, what is there is tested.
+    """
+    lacking = {name: package for name, package in PACKAGES.items() if not program(name)}
+    if not lacking:
+        return []
+    if not shutil.which("apt-get") or os.geteuid() != 0:
+        say(f"Not tested behind {', '.join(lacking)}: not installed here, and only root on Debian can install them.")
+        return []
+    say("== Installing the packages " + " ".join(lacking.values()))
+    quietly("apt-get", "update")
+    with no_service_starts():
+        for package in lacking.values():
+            quietly("apt-get", "install", "-y", "--no-install-recommends", package)
+    missing = [name for name in lacking if not program(name)]
+    for name in missing:
+        say(f"The package {lacking[name]} could not be installed.")
+    return missing
+
+
+@contextlib.contextmanager
+def no_service_starts() -> Iterator[None]:
+    """Keep Debian from starting what it installs: these servers are run by the tests alone."""
+    policy = Path("/usr/sbin/policy-rc.d")
+    ours = not policy.exists()
+    if ours:
+        policy.write_text("#!/bin/sh\nexit 101\n")
+        policy.chmod(0o755)
+    try:
+        yield
+    finally:
+        if ours:
+            policy.unlink(missing_ok=True)
 
 
 def playwright_browser() -> Iterator[str]:

@@ -22,7 +22,7 @@ from zipfile import ZipFile
 import pytest
 
 import pipesched
-from hosting import build, report, runtime, serve, sources
+from hosting import build, names, report, runtime, serve, sources
 from hosting.report import HostingError
 from hosting.runtime import Lock, LockedFile, LockedWheel, Source
 
@@ -104,7 +104,7 @@ def checkout(tmp_path: Path) -> Path:
     """A page and a library as small as they come, in a folder whose name has a space."""
     root = tmp_path / "a checkout"
     texts = {
-        "index.html": "<!doctype html><title>page</title>",
+        "index.html": '<!doctype html><link href="static/css/page.css"><script src="static/js/main.js"></script>',
         "README.md": "not part of the page",
         ".git/config": "[core]",
         "static/js/main.js": "export {}",
@@ -345,7 +345,7 @@ def test_the_manifest_tells_size_and_hash_of_every_other_file(checkout: Path, fe
     assert manifest["files"] == {
         name: {"size": len(content), "sha256": hashlib.sha256(content).hexdigest()} for name, content in files.items()
     }
-    assert {"pipesched.zip", WHEEL, "locales/pl.json", "pyodide/pyodide-lock.json", "pyodide/core.wasm"} <= files.keys()
+    assert {"pipesched.zip", "locales/pl.json", "pyodide/pyodide-lock.json", "pyodide/core.wasm"} <= files.keys()
 
 
 def test_a_changed_library_and_a_cut_off_file_are_made_anew(checkout: Path, fetch: build.Fetch) -> None:
@@ -359,7 +359,7 @@ def test_a_changed_library_and_a_cut_off_file_are_made_anew(checkout: Path, fetc
     (checkout / "app" / "pipesched" / "__init__.py").write_text("answer = 43\n")
     build.vendor(target, LOCK, fetch, checkout)
     changed = {name for name, content in everything(target).items() if whole[name] != content}
-    assert changed == {"pipesched.zip", WHEEL, "manifest.json"}
+    assert changed == {"pipesched.zip", "manifest.json"}
 
 
 def test_a_damaged_cached_file_is_dropped_and_never_copied(checkout: Path, cache: Path, fetch: build.Fetch) -> None:
@@ -402,6 +402,23 @@ def test_two_builds_are_the_same_and_hold_the_page_alone(checkout: Path, fetch: 
     assert os.access(two, os.R_OK | os.X_OK)
 
 
+def test_the_doctor_lies_at_the_top_of_a_built_folder_and_is_linked_there(
+    checkout: Path, fetch: build.Fetch, tmp_path: Path
+) -> None:
+    page = '<link href="css/page.css"><script src="js/doctor.js"></script><a href="../index.html">back</a>'
+    (checkout / "static" / "doctor.html").write_text(page)
+    with (checkout / "index.html").open("a") as file:
+        file.write('<a href="static/doctor.html">doctor</a>')
+    for _ in range(2):
+        build.build(tmp_path / "site", LOCK, fetch, checkout)
+        files = everything(tmp_path / "site")
+        assert files["index.html"].endswith(b'<a href="doctor.html">doctor</a>')
+        assert not [name for name in files if name.endswith("/doctor.html")]
+        (name,) = folders(tmp_path / "site") - {"js"}
+        for address in (f'"static/{name}/css/page.css"', f'"static/{name}/js/doctor.js"', '"index.html"'):
+            assert address in files["doctor.html"].decode()
+
+
 def test_a_rebuild_replaces_what_it_made_and_keeps_what_the_owner_added(
     checkout: Path, fetch: build.Fetch, tmp_path: Path
 ) -> None:
@@ -411,7 +428,7 @@ def test_a_rebuild_replaces_what_it_made_and_keeps_what_the_owner_added(
     (checkout / "static" / "js" / "main.js").rename(checkout / "static" / "js" / "other.js")
     build.build(site, LOCK, fetch, checkout)
     assert (site / "CNAME").read_text() == "example.org"
-    assert [path.name for path in (site / "static" / "js").iterdir()] == ["other.js"]
+    assert [path.name for path in (names.parts_of(site) / "js").iterdir()] == ["other.js"]
     assert {path.name for path in site.iterdir()} == {"index.html", "static", ".nojekyll", "CNAME"}
 
 
@@ -452,6 +469,66 @@ def test_a_failed_build_leaves_the_target_as_it_was(
         build.build(site, LOCK, no_network, checkout)
     assert everything(site) == before
     assert site.exists() == is_there
+
+
+def folders(site: Path) -> set[str]:
+    """The folders of the site's versions."""
+    return {path.name for path in (site / "static").iterdir() if path.is_dir()}
+
+
+def test_a_built_folder_carries_one_wheel_at_an_address_that_lasts(
+    checkout: Path, fetch: build.Fetch, tmp_path: Path
+) -> None:
+    site = tmp_path / "site"
+    (checkout / "static" / "pipesched-0.0.1-py3-none-any.whl").touch()
+    for answer in (42, 43):
+        (checkout / "app" / "pipesched" / "__init__.py").write_text(f"answer = {answer}\n")
+        build.build(site, LOCK, fetch, checkout)
+        assert [path.name for path in (site / "static").rglob("pipesched-*.whl")] == [WHEEL]
+        with ZipFile(site / "static" / WHEEL) as archive:
+            assert archive.read("pipesched/__init__.py").decode() == f"answer = {answer}\n"
+
+
+def test_every_part_lies_in_a_folder_named_by_all_of_them(checkout: Path, fetch: build.Fetch, tmp_path: Path) -> None:
+    (checkout / "static" / "js" / "pipeline-schedule.js").write_text("customElements\n")
+    (checkout / "static" / "doctor.html").write_text('<script src="js/main.js"></script> static/ <a href="static/">')
+    site = tmp_path / "site"
+    build.build(site, LOCK, fetch, checkout)
+    (name,) = folders(site) - {"js"}
+    assert re.fullmatch("[0-9a-f]{12}", name)
+    assert [path.name for path in (site / "static" / "js").iterdir()] == ["pipeline-schedule.js"]
+    assert not (site / "static" / name / "js" / "pipeline-schedule.js").exists()
+    page = (site / "index.html").read_text()
+    assert f'href="static/{name}/css/page.css"' in page and f'src="static/{name}/js/main.js"' in page
+    assert (site / "doctor.html").read_text() == (
+        f'<script src="static/{name}/js/main.js"></script> static/ <a href="static/">'
+    )
+    assert (site / "static" / name / "vendor" / "manifest.json").is_file()
+    assert not [path for path in site.rglob("*") if path.is_dir() and not any(path.iterdir())]
+
+
+@pytest.mark.parametrize("part", ["static/js/main.js", "static/css/page.css", "app/pipesched/__init__.py"])
+def test_any_change_makes_another_name_and_the_version_before_stays(
+    checkout: Path, fetch: build.Fetch, tmp_path: Path, part: str
+) -> None:
+    site, seen = tmp_path / "site", []
+    for text in ("a = 1", "a = 2", "a = 3", "a = 3"):
+        (checkout / part).write_text(text)
+        build.build(site, LOCK, fetch, checkout)
+        seen.append(names.parts_of(site).name)
+        assert folders(site) == set(seen[-2:]) | ({seen[1]} if text == "a = 3" else set())
+    assert len(set(seen)) == 3 and seen[2] == seen[3]
+
+
+def test_a_folder_built_before_names_told_the_content_is_taken_over(
+    checkout: Path, fetch: build.Fetch, tmp_path: Path
+) -> None:
+    site = tmp_path / "site"
+    site.mkdir()
+    (site / "index.html").write_text((checkout / "index.html").read_text())
+    build.vendor(site / "static" / "vendor", LOCK, fetch, checkout)
+    build.build(site, LOCK, fetch, checkout)
+    assert len(folders(site)) == 1
 
 
 # Serving

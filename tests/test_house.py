@@ -57,6 +57,7 @@ ALLOWED = {
     "measuring": {"model", "causes", "compare", "explain", "measured", "reading", "run", "why", "words"},
     "notes": {"model", "scenario", "notation", "schedules", "metrics", "bounds"},
     "presets": {"model", "notation"},
+    "picture": {"model", "compare", "frame", "ink", "presets", "run", "scenario", "svg"},
     "report": {"model", "batch", "bounds", "run", "scenario", "schedules", "trade", "words"},
     "placement": {"model", "frame", "ink", "layers", "reading", "run", "words"},
     "trade": {"model", "metrics", "scenario", "schedules", "simulate", "tensor"},
@@ -188,7 +189,8 @@ class Page(HTMLParser):
 
 
 PAGE = Page((ROOT / "index.html").read_text(encoding="utf-8")).elements
-NAMED = {e["name"]: e for e in PAGE if e["tag"] in ("input", "select", "textarea") and "name" in e}
+FIELDS = [e for e in PAGE if e["tag"] in ("input", "select", "textarea") and "name" in e]
+NAMED = {e["name"]: e for e in FIELDS if not any(outer["tag"] == "dialog" for outer in e["within"])}
 MARKED = [
     (element[mark], element["text"] if mark == "data-t" else element.get(attribute, element.get(other)))
     for element in PAGE

@@ -6,7 +6,7 @@ import time
 from fractions import Fraction
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from pipesched import ScenarioError, causes, run
@@ -295,6 +295,7 @@ def test_an_order_that_cannot_be_is_refused_with_the_reason(text, said):
     assert caught.value.field == "measured" and said in str(caught.value)
 
 
+@example("# comments alone")
 @given(st.text(max_size=60) | st.text('0123456789FBIW_-,;.\n[]{}":devicopstarn ', max_size=90))
 def test_any_text_is_read_or_refused(text):
     for content in (text, HEADER + text, "[" + text, "0F0_0_1 " + text):

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 import pipesched
+from hosting.names import parts_of
 from pipesched import run
 from pipesched.lessons import STEPS, Reading
 from pipesched.presets import PRESETS
@@ -111,6 +112,19 @@ def test_the_chart_stands_there_with_scripts_off(opened, server, width, scheme):
     assert image.is_visible()
     assert image.bounding_box()["height"] > 100
     assert visit.page.inner_text("output[name=makespan]") == "6"
+
+
+def test_a_page_that_gets_its_size_while_python_starts_is_drawn_for_it(opened, server):
+    visit = opened(server.url, viewport={"width": 400, "height": 800})
+    visit.page.wait_for_selector("html[data-state=starting]")
+    visit.page.wait_for_timeout(500)  # by now the first question is on its way, with the width of that moment
+    visit.page.set_viewport_size({"width": 1280, "height": 800})
+    visit.ready()
+    drawn, room = (
+        "document.querySelector('#chart svg').width.baseVal.value",
+        "document.querySelector('#chart').clientWidth",
+    )
+    visit.until(f"Math.abs({drawn} - {room}) < 2")
 
 
 def test_first_view_is_12_6_and_3(visit):
@@ -340,7 +354,7 @@ HTML = b"<!doctype html><title>Log in</title>"
         ("html", {"pyodide.asm.wasm": Fault(type="application/wasm", body=HTML)}, STRICT),
         ("html", {"pipesched.zip": Fault(type="text/html", body=HTML)}, STRICT),
         ("broken", {"pyodide.asm.wasm": Fault(type="application/wasm", body=b"\0asm\1\0\0\0")}, STRICT),
-        ("no_worker", {"worker.js": Fault(status=404)}, STRICT),
+        ("missing", {"worker.js": Fault(status=404)}, STRICT),
         ("blocked", {}, STRICT.replace(" 'wasm-unsafe-eval'", "")),
         ("stalled", {"python_stdlib.zip": Fault(hang=True)}, STRICT),
     ],
@@ -365,7 +379,8 @@ def test_retry_starts_what_failed_before(opened, site):
 
 def test_a_python_error_is_shown_and_the_next_change_works(opened, site, tmp_path):
     broken = tmp_path / "pipesched.zip"
-    with zipfile.ZipFile(site / "static/vendor/pipesched.zip") as whole, zipfile.ZipFile(broken, "w") as changed:
+    vendor = parts_of(site) / "vendor"
+    with zipfile.ZipFile(vendor / "pipesched.zip") as whole, zipfile.ZipFile(broken, "w") as changed:
         for name in whole.namelist():
             code = whole.read(name)
             if name == "pipesched/web.py":
@@ -374,7 +389,7 @@ def test_a_python_error_is_shown_and_the_next_change_works(opened, site, tmp_pat
                 )
                 code += b"\n\ndef trip(asked):\n    return int(asked['settings'].get('micro_batches', 0))\n"
             changed.writestr(name, code)
-    manifest = json.loads((site / "static/vendor/manifest.json").read_text())
+    manifest = json.loads((vendor / "manifest.json").read_text())
     manifest["files"]["pipesched.zip"]["size"] = broken.stat().st_size
     faults = {
         "pipesched.zip": Fault(type="application/zip", body=broken.read_bytes()),
@@ -935,7 +950,7 @@ def test_measured_times_stand_above_the_prediction_and_go_into_the_link(visit, s
 
 INSTALL = """
 async () => {
-  const vendor = new URL("static/vendor/", location.href).href;
+  const vendor = VENDOR;
   const script = document.createElement("script");
   script.src = vendor + "pyodide/pyodide.js";
   await new Promise((resolve, reject) => {
@@ -946,7 +961,7 @@ async () => {
   const pyodide = vendor + "pyodide/";
   const python = await loadPyodide({ indexURL: pyodide, lockFileURL: pyodide + "pyodide-lock.json" });
   await python.loadPackage("micropip");
-  python.globals.set("wheel", vendor + WHEEL);
+  python.globals.set("wheel", new URL("static/" + WHEEL, location.href).href);
   return await python.runPythonAsync(`
 import micropip
 await micropip.install(wheel)
@@ -961,10 +976,11 @@ grid = sweep({"devices": [2, 4]}, schedule="gpipe", metrics=["makespan"])
 """
 
 
-def test_micropip_installs_the_wheel_from_the_page_s_own_folder(visit):
+def test_micropip_installs_the_wheel_from_the_page_s_own_folder(visit, site, server):
     """As JupyterLite does; sweeps, too, run there, where there are no processes."""
     visit.requests.clear()
     name = json.dumps(f"pipesched-{pipesched.__version__}-py3-none-any.whl")
-    said = visit.page.evaluate(INSTALL.replace("WHEEL", name))
+    vendor = json.dumps(f"{server.url}{parts_of(site).relative_to(site).as_posix()}/vendor/")
+    said = visit.page.evaluate(INSTALL.replace("WHEEL", name).replace("VENDOR", vendor))
     assert said == f"{pipesched.__version__} 33 (15, 21) True"
     assert all(url.startswith(visit.page.url.split("#")[0].rsplit("/", 1)[0]) for url in visit.requests)

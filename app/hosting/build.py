@@ -6,6 +6,7 @@ Both hold the same bytes for the same checkout, so a site owner can compare two 
 import hashlib
 import json
 import os
+import re
 import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pipesched
+from hosting.names import PAGES, name_by_content, parts_of, version_before
 from hosting.report import HostingError, disk_trouble, progress_line
 from hosting.runtime import (
     Lock,
@@ -30,8 +32,10 @@ from hosting.wheel import files_of, stored, wheel, wheel_name
 ROOT = Path(__file__).resolve().parents[2]
 VENDOR = Path("static") / "vendor"
 MANIFEST = "manifest.json"
+WHEELS = "pipesched-*.whl"
 DRAFT = ".pipesched-draft"  # inside the target: the same file system, even where the target is a mount of its own
-OURS = ("index.html", "static", ".nojekyll")
+DOCTOR = "doctor.html"
+OURS = ("static", *PAGES, ".nojekyll")
 """All that a built folder holds at its top: a rebuild replaces these and nothing else."""
 
 Fetch = Callable[[Sequence[LockedFile]], Mapping[str, Path]]
@@ -57,16 +61,35 @@ def vendor(target: Path, lock: Lock, fetch: Fetch, root: Path = ROOT) -> None:
         stale = {name: file for name, file in pinned.items() if not _is_held(target / name, file, known.get(name))}
         cached = fetch(list(stale.values()))
         for name, file in stale.items():
-            with _new_file(target / name) as path:
+            with new_file(target / name) as path:
                 copy_verified(file, cached[file.name], path)
         files = {name: {"size": file.size, "sha256": file.sha256} for name, file in pinned.items()}
         for name, content in made.items():
             _write(target / name, content)
             files[name] = {"size": len(content), "sha256": hashlib.sha256(content).hexdigest()}
         _remove_others(target, {*files, MANIFEST})
-        _write(target / MANIFEST, _json({"version": pipesched.__version__, "files": dict(sorted(files.items()))}))
+        _write(target / MANIFEST, manifest(files))
     except OSError as error:
         raise disk_trouble(error, target, sum(file.size for file in lock.files)) from error
+
+
+def write_wheel(static: Path, root: Path = ROOT) -> None:
+    """Lay the library of the checkout ``root`` into the folder ``static`` as a wheel, in place of older versions.
+
+    Beside the vendor folder, not in it: notebooks of others install it by its address, which has to last.
+    """
+    name = wheel_name("pipesched", pipesched.__version__)
+    _write(static / name, wheel(root / "app" / "pipesched", ROOT, pipesched.__version__))
+    for path in static.glob(WHEELS):
+        if path.name != name:
+            path.unlink()
+
+
+def manifest(files: Mapping[str, Mapping[str, Any]]) -> bytes:
+    """List the files of a vendor folder; ``build`` names all of them at once: what runs on them may be kept by it."""
+    listed = dict(sorted(files.items()))
+    digest = hashlib.sha256(_json(listed)).hexdigest()
+    return _json({"version": pipesched.__version__, "build": digest, "files": listed})
 
 
 def generated_files(lock: Lock, root: Path = ROOT) -> dict[str, bytes]:
@@ -76,7 +99,6 @@ def generated_files(lock: Lock, root: Path = ROOT) -> dict[str, bytes]:
     return {
         "pyodide/pyodide-lock.json": _json(pyodide_index(lock)),
         "pipesched.zip": zipped(library),
-        wheel_name("pipesched", pipesched.__version__): wheel(library, ROOT, pipesched.__version__),
         "LICENSES.txt": notice(lock).encode(),
         **catalogues,
     }
@@ -102,7 +124,10 @@ def notice(lock: Lock) -> str:
 
 
 def build(target: Path, lock: Lock, fetch: Fetch, root: Path = ROOT) -> None:
-    """Make ``target`` a self-contained static folder of the checkout ``root``.
+    """Make ``target`` a self-contained static folder of the checkout ``root``, its parts named by their content.
+
+    The parts of the version before stay too, and only they: a page that somebody has open, or that a cache still
+    hands out, finds what it asks for.
 
     Raises
     ------
@@ -120,14 +145,28 @@ def build(target: Path, lock: Lock, fetch: Fetch, root: Path = ROOT) -> None:
         draft.mkdir(parents=True)
         shutil.copytree(root / "static", draft / "static", ignore=_not_for_the_web(root / "static"))
         shutil.copyfile(root / "index.html", draft / "index.html")
+        lift_doctor(draft)
         (draft / ".nojekyll").touch()  # GitHub Pages: take the files as they are
         vendor(draft / VENDOR, lock, fetch, root)
-        _put_in_place(draft, target)
+        write_wheel(draft / "static", root)
+        _put_in_place(draft, target, version_before(target, name_by_content(draft)))
         is_new = False
     except OSError as error:
         raise disk_trouble(error, target, sum(file.size for file in lock.files)) from error
     finally:
         shutil.rmtree(target if is_new else draft, ignore_errors=True)
+
+
+def lift_doctor(site: Path) -> None:
+    """Move the doctor's page of a drafted ``site`` from ``static/`` to the top, where people find it."""
+    below, page = site / "static" / DOCTOR, site / "index.html"
+    if not below.is_file():
+        return
+    text = re.sub(r'((?:src|href)=")(?=(?:css|img|js)/)', r"\1static/", below.read_text(encoding="utf-8"))
+    (site / DOCTOR).write_bytes(text.replace('href="../index.html"', 'href="index.html"').encode())
+    below.unlink()
+    linked = page.read_text(encoding="utf-8").replace(f'href="static/{DOCTOR}"', f'href="{DOCTOR}"')
+    page.write_bytes(linked.encode())
 
 
 def _refuse_unless_ours(target: Path, root: Path) -> None:
@@ -136,7 +175,9 @@ def _refuse_unless_ours(target: Path, root: Path) -> None:
         raise HostingError("hosting.target_in_page", folder=str(target))
     if target.exists() and not target.is_dir():
         raise HostingError("hosting.target_foreign", folder=str(target))
-    if target.is_dir() and {path.name for path in target.iterdir()} - {DRAFT} and not _read_manifest(target / VENDOR):
+    parts = parts_of(target)
+    is_ours = parts is not None and bool(_read_manifest(parts / VENDOR.name))
+    if target.is_dir() and {path.name for path in target.iterdir()} - {DRAFT} and not is_ours:
         raise HostingError("hosting.target_foreign", folder=str(target))
 
 
@@ -147,17 +188,20 @@ def _not_for_the_web(static: Path) -> Callable[[str, list[str]], set[str]]:
     return ignored
 
 
-def _put_in_place(draft: Path, target: Path) -> None:
-    # Renames only. Entries that a site owner added (a CNAME, a .git) stay; should a rename fail, the old come back.
+def _put_in_place(draft: Path, target: Path, kept: Path | None) -> None:
+    # Renames only, ``kept`` out of what is replaced too. Entries that a site owner added (a CNAME, a .git) stay; should
+    # a rename fail, the old come back.
     old = draft / "replaced"
     old.mkdir()
+    steps = [step for name in OURS for step in ((target / name, old / name), (draft / name, target / name))]
+    if kept:
+        steps.insert(2, (old / "static" / kept.name, kept))
     moved: list[tuple[Path, Path]] = []
     try:
-        for name in OURS:
-            for source, place in ((target / name, old / name), (draft / name, target / name)):
-                if source.exists():
-                    source.rename(place)
-                    moved.append((source, place))
+        for source, place in steps:
+            if source.exists():
+                source.rename(place)
+                moved.append((source, place))
     except BaseException:
         for source, place in reversed(moved):
             place.rename(source)
@@ -183,7 +227,7 @@ def _size(path: Path) -> int | None:
 
 
 @contextmanager
-def _new_file(path: Path) -> Iterator[Path]:
+def new_file(path: Path) -> Iterator[Path]:
     """Hand out a place to write to that takes the name ``path`` if all went well and vanishes otherwise."""
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(f".{path.name}.{os.getpid()}")
@@ -197,7 +241,7 @@ def _new_file(path: Path) -> Iterator[Path]:
 def _write(path: Path, content: bytes) -> None:
     if _size(path) == len(content) and path.read_bytes() == content:
         return
-    with _new_file(path) as draft:
+    with new_file(path) as draft:
         draft.write_bytes(content)
 
 

@@ -147,7 +147,9 @@ def read(text: str) -> Recording:
 def _table(text: str, faults: _Faults) -> tuple[list[Timed], int]:
     """Read CSV."""
     lines = text.splitlines()
-    first = next(i for i, line in enumerate(lines) if line.strip() and not line.lstrip().startswith("#"))
+    first = next((i for i, line in enumerate(lines) if line.strip() and not line.lstrip().startswith("#")), None)
+    if first is None:
+        raise ScenarioError(FIELD, "measured.empty")
     columns, separator = _header(lines[first], first + 1)
     found, left_out, needed = list[Timed](), 0, max(columns.values()) + 1
     reader = csv.reader(lines[first + 1 :], delimiter=separator, skipinitialspace=True)

@@ -19,6 +19,8 @@ do           with                                       answers
 ``profile``  settings, of, width, pinned, measured      ``queues`` or ``activations`` over time: svg and sentences
 ``adopt``    settings, measured                         settings: order and mean times of the measurement
 ``lesson``   step; device, time, move or guess          a step of the lessons; what a guess is worth
+``picture``  settings, width, letters, pinned,          the chart as a file of its own (svg), a thumbnail, what both
+             transparent                                show in words, how a file with it is called
 ===========  =========================================  ========================================================
 """
 
@@ -31,7 +33,8 @@ from itertools import islice
 from math import floor
 from typing import Any
 
-from pipesched import lessons, measuring, placement, report, strips, trade, views, why
+from pipesched import lessons, measuring, picture, placement, report, strips, trade, views, why
+from pipesched.compare import title
 from pipesched.explain import block, moment, name, standing, way_back, why_idle
 from pipesched.metrics import Metrics
 from pipesched.model import Cell, Gap, Message, Op, ScenarioError
@@ -317,6 +320,21 @@ def _profile(result: Result, asked: Mapping[str, Any], say: Say) -> Answer:
     return drawing._asdict() | {"of": asked["of"]}
 
 
+def _picture(result: Result, asked: Mapping[str, Any], say: Say) -> Answer:
+    """Return the chart to take away; a pinned one above it, as on the page."""
+    how: dict[str, Any] = {"width": asked["width"], "theme": asked["theme"], "language": asked["lang"]}
+    how |= {"letters": asked.get("letters", "pytorch"), "transparent": asked["transparent"]}
+    deadlock = result.deadlock and sentence(result.deadlock.message, asked["lang"])
+    return {
+        "svg": picture.picture(result, views.pinned(result, asked, MOST), **how),
+        "thumbnail": picture.thumbnail(result.timeline, asked["theme"]),
+        "words": deadlock or _summary(result, say),
+        "stem": picture.stem(result),
+        "frame": say("component.title", what=title(result, asked["lang"])),
+        "open": say("share.open_link"),
+    }
+
+
 def _spot(result: Result, device: int, tick: int) -> tuple[int, int, Cell | None, Message]:
     """Return start, end, cell (None for a gap) and explanation of what ``device`` is about at ``tick``."""
     timeline = result.timeline
@@ -405,4 +423,5 @@ ANSWERS: dict[str, Callable[[Result, Mapping[str, Any], Say], Answer]] = {
     "trade": _trade,
     "profile": _profile,
     "lesson": _lesson,
+    "picture": _picture,
 }

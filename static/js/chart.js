@@ -4,11 +4,23 @@
 
 const SVG = "http://www.w3.org/2000/svg";
 const ZOOMS = [1, 2, 4, 8];
+const [SMALLEST, LARGEST] = [0.5, 3]; // scales of a drawing that fills its box
+const NARROW = 420; // user units; a drawing is not scaled up to fewer of them across
 
 /** @typedef {[device: number, start: number, end: number]} Span */
 
-/** A drawing of Python's as an element. @param {string} text */
-export const parsed = (text) => /** @type {SVGSVGElement} */ (/** @type {any} */ (new DOMParser().parseFromString(text, "image/svg+xml").documentElement));
+const DRAWN = new Set(["svg", "g", "defs", "pattern", "path", "rect", "circle", "ellipse", "line", "polyline", "polygon", "text", "tspan", "title", "desc", "marker", "clipPath"]);
+
+/** A drawing of Python's as an element. Where another frame's Python drew it, this page does not know whose it is: so
+ * nothing that could run or load comes through. @param {string} text */
+export function parsed(text) {
+  const svg = /** @type {SVGSVGElement} */ (/** @type {any} */ (new DOMParser().parseFromString(text, "image/svg+xml").documentElement));
+  for (const node of [svg, ...svg.querySelectorAll("*")]) {
+    if (!DRAWN.has(node.localName)) node.remove();
+    for (const { name } of [...node.attributes]) if (/^on|^style$|href$/i.test(name)) node.removeAttribute(name);
+  }
+  return svg;
+}
 
 export class Chart {
   /** @param {HTMLElement} box
@@ -17,6 +29,8 @@ export class Chart {
     this.box = box;
     this.listener = listener;
     this.zoom = 0;
+    this.fills = false; // whether the drawing is as large as the height of the box allows, as on a slide
+    this.scale = 1;
     this.end = 0;
     this.last = Promise.resolve();
     /** @type {SVGSVGElement | null} */
@@ -27,7 +41,8 @@ export class Chart {
     box.addEventListener("keydown", (event) => this.key(event));
     let width = 0;
     new ResizeObserver(() => {
-      if (Math.abs(box.clientWidth - width) < 2) return;
+      const other = this.fit();
+      if (Math.abs(box.clientWidth - width) < 2 && !other) return;
       width = box.clientWidth;
       listener.resized();
     }).observe(box);
@@ -35,7 +50,22 @@ export class Chart {
 
   /** Width to draw at, in CSS pixels. */
   get width() {
-    return Math.max(260, this.box.clientWidth) * ZOOMS[this.zoom];
+    return (Math.max(260, this.box.clientWidth) * ZOOMS[this.zoom]) / this.scale;
+  }
+
+  /** Whether the drawing was made for another width than the box has now. */
+  get isStale() {
+    return this.svg !== null && Math.abs(this.svg.viewBox.baseVal.width - this.width) >= 2;
+  }
+
+  /** Find the scale at which the drawing fills the box; says whether it should be drawn anew for it. */
+  fit() {
+    if (!this.fills || !this.svg) return false;
+    const high = this.svg.viewBox.baseVal.height;
+    const scale = Math.min(LARGEST, Math.max(SMALLEST, Math.min((0.99 * this.box.clientHeight) / high, Math.max(1, this.box.clientWidth / NARROW))));
+    if (Math.abs(scale / this.scale - 1) < 0.03) return false;
+    this.scale = scale;
+    return true;
   }
 
   /** @param {1 | -1} way */
@@ -47,6 +77,7 @@ export class Chart {
   draw(text) {
     const svg = parsed(text);
     this.svg = svg;
+    if (this.fills) for (const side of /** @type {const} */ (["width", "height"])) svg.setAttribute(side, String(svg.viewBox.baseVal[side] * this.scale));
     this.head = /** @type {SVGPathElement} */ (document.createElementNS(SVG, "path"));
     this.head.setAttribute("class", "head");
     this.outline = /** @type {SVGRectElement} */ (document.createElementNS(SVG, "rect"));
@@ -55,6 +86,7 @@ export class Chart {
     svg.append(this.outline, this.head);
     this.box.replaceChildren(svg);
     this.end = this.fact("end");
+    if (this.fit()) this.listener.resized();
   }
 
   /** A number the drawing states about itself. @param {string} name */

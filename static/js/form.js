@@ -28,6 +28,8 @@ export class Form {
     this.fields = new Map();
     this.schedule = /** @type {HTMLSelectElement} */ (form.querySelector("#schedule"));
     for (const field of form.querySelectorAll("[name]")) this.fields.set(field.getAttribute("name") ?? "", /** @type {Field} */ (field));
+    /** @type {Set<string>} */
+    this.locked = new Set(); // fields that only the page around us may change
     this.shown = ""; // the schedule whose settings were last opened or closed
     this.slow = /** @type {HTMLInputElement} */ (form.querySelector("#slow"));
     this.sliders = /** @type {NodeListOf<HTMLInputElement>} */ (form.querySelectorAll("input[type=range]"));
@@ -44,12 +46,35 @@ export class Form {
     const search = /** @type {HTMLInputElement} */ (form.querySelector("#search"));
     search.addEventListener("input", () => this.find(search));
     search.addEventListener("keydown", (event) => event.key === "Enter" && /** @type {HTMLElement | null} */ (form.querySelector("#found button"))?.click());
-    form.addEventListener("reset", () =>
+    form.addEventListener("reset", () => {
+      const kept = this.kept;
       setTimeout(() => {
-        this.arrange();
+        this.fill(kept);
         listener.changed(true);
-      }),
-    );
+      });
+    });
+  }
+
+  /** Let nobody change these fields here; the page around us and a lesson may. @param {string[]} names */
+  lock(names) {
+    this.locked = new Set(names);
+    for (const name of names) {
+      const control = this.fields.get(name)?.closest(".control");
+      control?.setAttribute("data-locked", "");
+      for (const part of control?.querySelectorAll("input, select, textarea, button") ?? []) /** @type {HTMLInputElement} */ (part).disabled = true;
+    }
+    /** @type {HTMLButtonElement} */ (this.form.querySelector("#take")).disabled = this.locked.has("order");
+    this.form.toggleAttribute("data-locked", this.locked.size === this.fields.size);
+  }
+
+  /** What the locked fields hold. @returns {Settings} */
+  get kept() {
+    return Object.fromEntries([...this.locked].map((name) => [name, this.fields.get(name)?.value ?? ""]));
+  }
+
+  /** Whether a button that sets these may do so. @param {Settings} settings */
+  may(settings) {
+    return !Object.keys(settings).some((name) => this.locked.has(name));
   }
 
   /** @param {HTMLInputElement} slider */
@@ -142,7 +167,7 @@ export class Form {
     const factor = /** @type {HTMLInputElement} */ (this.fields.get("slow_factor"));
     if (held !== this.slow && held !== factor && held?.dataset.for !== "slow_factor") this.slow.checked = factor.value !== "1";
     for (const part of this.form.querySelectorAll("[data-for=slow_factor], [name=slow_factor]")) {
-      /** @type {HTMLInputElement} */ (part).disabled = !this.slow.checked;
+      /** @type {HTMLInputElement} */ (part).disabled = !this.slow.checked || this.locked.has("slow_factor");
     }
     for (const slider of this.sliders) {
       const value = Number(this.field(slider).value.replace(",", "."));
@@ -170,7 +195,7 @@ export class Form {
       note.className = "error";
       note.id = `error-${name}`;
       note.append(text);
-      for (const repair of repairs) {
+      for (const repair of repairs.filter(({ settings }) => this.may(settings))) {
         const button = document.createElement("button");
         button.type = "button";
         button.textContent = repair.text;
@@ -181,7 +206,7 @@ export class Form {
         note.append(" ", button);
       }
       control.append(note);
-      field.disabled = false; // what is wrong can be put right, whatever the settings before made of it
+      field.disabled = this.locked.has(name); // what is wrong can be put right, whatever the settings before made of it
       control.closest("details")?.setAttribute("open", "");
       field.setAttribute("aria-invalid", "true");
       field.setAttribute("aria-describedby", note.id);
@@ -193,9 +218,10 @@ export class Form {
   disable(unused) {
     for (const [name, field] of this.fields) {
       if (name === "slow_factor" || name === "order") continue; // a switch of its own; choosing it by typing
-      field.disabled = name in unused;
-      field.title = unused[name] ?? "";
-      for (const handle of this.form.querySelectorAll(`[data-for=${name}]`)) /** @type {HTMLInputElement} */ (handle).disabled = name in unused;
+      const off = name in unused || this.locked.has(name);
+      field.disabled = off;
+      field.title = unused[name] ?? (this.locked.has(name) ? say("embed.locked") : "");
+      for (const handle of this.form.querySelectorAll(`[data-for=${name}]`)) /** @type {HTMLInputElement} */ (handle).disabled = off;
       const control = field.closest(".control");
       control?.querySelector(".unused")?.remove();
       if (name in unused) control?.append(Object.assign(document.createElement("small"), { className: "unused", textContent: unused[name] }));

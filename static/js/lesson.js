@@ -2,6 +2,7 @@
 // A guided walk above the chart: a step is told, the learner predicts, then the chart is shown and compared. Which
 // steps there are, what is right and every word is Python's; nothing is remembered but the step's name in the address.
 
+import { focus, here, write } from "./frame.js";
 import { say } from "./words.js";
 
 /** @typedef {{name: string, number: number, total: number, back: string | null, next: string | null,
@@ -43,10 +44,10 @@ export class Lesson {
     part("lesson-leave").addEventListener("click", () => {
       this.close();
       this.listener.address(null);
-      start.focus();
+      focus(start);
     });
     start.addEventListener("click", () => {
-      history.pushState(null, "", location.href); // the way back to what stood here before
+      write(location.pathname + here.search + here.hash, "push"); // the way back to what stood here before
       this.go("", true);
     });
     start.hidden = false;
@@ -88,7 +89,7 @@ export class Lesson {
     if (turn !== this.turn) return;
     page.dataset.lesson = step.asks;
     page.dataset.step = step.name;
-    if (pressed) this.part("lesson-question").focus();
+    if (pressed) focus(this.part("lesson-question"));
   }
 
   close() {
@@ -156,7 +157,7 @@ export class Lesson {
     if (!answer || turn !== this.turn) return;
     if (answer.right === null) {
       this.part("lesson-hint").textContent = answer.verdict?.[0] ?? "";
-      this.input.focus();
+      focus(this.input);
       return;
     }
     await this.listener.set(answer.settings); // the settings may have been turned meanwhile
@@ -165,7 +166,7 @@ export class Lesson {
     page.dataset.lesson = "shown";
     this.tell(answer);
     this.mark(answer);
-    this.part("lesson-verdict").focus();
+    focus(this.part("lesson-verdict"));
   }
 }
 

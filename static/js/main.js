@@ -2,24 +2,30 @@
 // Joins the parts: form or URL -> question -> Python -> answer -> page. The address is the scenario: its fragment
 // holds every setting that is not at its default, its query how to show it (lang, theme, path).
 
-import { Chart, parsed } from "./chart.js";
+import { Chart } from "./chart.js";
 import { Curves } from "./curves.js";
 import { Form } from "./form.js";
+import { arrive, forwardKeys, framed, Height, here, Memory, reveal, scrollOverNumbers, tell as tellHost, whenHidden, write } from "./frame.js";
+import { Host } from "./host.js";
 import { Lesson } from "./lesson.js";
 import { Measured } from "./measured.js";
+import { apply, media, read } from "./options.js";
+import { dismiss, notify, part, rows } from "./page.js";
 import { Profiles } from "./profiles.js";
+import { showPinned, showResult } from "./result.js";
 import { drawReturns } from "./returns.js";
+import { Share } from "./share.js";
 import { Simulator } from "./simulator.js";
 import { Sources } from "./sources.js";
+import { Status } from "./status.js";
 import { Steps } from "./steps.js";
 import { Why } from "./why.js";
 import { current, preferred, say, speak } from "./words.js";
 
-/** @param {string} id */
-const part = (id) => /** @type {HTMLElement} */ (document.getElementById(id));
 const page = document.documentElement;
 const query = new URLSearchParams(location.search);
-const SLOW_START = 1000; // ms: a start shorter than this needs no words
+const fixed = read(query, [...document.querySelectorAll("#scenario [name]")].map((field) => field.getAttribute("name") ?? ""));
+apply(fixed);
 const QUIET = 600; // ms after the last change until the summary is read out
 
 /** @type {Record<string, any> | null} */
@@ -29,9 +35,9 @@ let shown = {}; // the settings of the chart on the page
 let settled = true; // whether the newest entry of the history is one that a person let go at
 let turns = 0; // how often the settings were changed: an answer that comes after the next change is not the last word
 let quiet = 0;
-let slow = 0;
 let later = 0;
 
+document.getElementById("unstarted")?.remove();
 // Without a catalogue the English of the page stands, and the loader will say what is missing.
 const speaking = speak(preferred(query)).catch(() => {});
 
@@ -41,15 +47,18 @@ if (!letters.value) letters.value = "pytorch";
 
 const form = new Form(/** @type {HTMLFormElement} */ (part("scenario")), { changed: (settled) => simulate(form.settings, settled ? "push" : "replace") });
 const chart = new Chart(part("chart"), { pointed, resized: redraw });
+form.lock(fixed.locked);
+chart.fills = fixed.embed === "slide";
 const steps = new Steps(part("steps"), {
   ask: (time) => ask("moment", { time }),
   moved: (time) => {
     chart.play(time);
     profiles.play(time);
+    height.explained();
   },
   why: async (device, time) => {
     await pointed(device, time);
-    part("spot").scrollIntoView({ block: "nearest" });
+    reveal(part("spot"));
   },
 });
 const curves = new Curves(/** @type {HTMLDetailsElement} */ (part("curves")), {
@@ -72,19 +81,34 @@ const lesson = new Lesson(part("lesson"), /** @type {HTMLButtonElement} */ (part
   address: (name) => keep("lesson", name ?? ""),
   notify: (text) => notify(text, "lesson"),
 });
-const simulator = new Simulator({ progress, ready, failed });
+const status = new Status(speaking);
+const simulator = new Simulator(status, fixed.borrows && framed ? () => tellHost({ pipesched: "engine" }) : null);
+status.offer(() => simulator.retry());
+const height = new Height();
+const memory = new Memory(fixed.embed === "slide");
+const host = new Host(fixed.api, { set: setByHost, asked: () => height.say(), serve: (port) => simulator.serve(port), lend: (port) => simulator.lend(port) });
 const why = new Why({ ask, chart, on: query.get("path") === "1", toggled: (on) => keep("path", on ? "1" : "") });
+
+new Share(/** @type {HTMLDialogElement} */ (part("share")), part("share-open"), {
+  ask: (details) => ask("picture", { width: chart.width, pinned, ...details }),
+  theme,
+  lang: current,
+  here: () => here,
+});
 
 /** Ask about the scenario on the page. Resolves with null where a newer question of its lane took its place, or Python
  * failed. @param {string} kind @param {object} details @param {object} [settings] @param {string} [lane] */
 async function ask(kind, details, settings = shown, lane = kind) {
   try {
-    return await simulator.ask(lane, { do: kind, settings, lang: current(), theme: theme(), letters: letters.value, ...details });
+    return await simulator.ask(lane, question(kind, details, settings));
   } catch (error) {
     notify(say("page.python_error", { text: /** @type {Error} */ (error).message }), "python");
     return null;
   }
 }
+
+/** @param {string} kind @param {object} details @param {object} settings */
+const question = (kind, details, settings) => ({ do: kind, settings, lang: current(), theme: theme(), letters: letters.value, ...details });
 
 /** Simulate `settings` and show the result; where they cannot be used, say so at the field and keep the chart.
  * @param {object} settings @param {"push" | "replace"} address */
@@ -98,20 +122,42 @@ async function simulate(settings, address) {
   show(answer);
   form.complain(stopped(answer));
   const there = link(answer.changed);
-  if (there !== location.pathname + location.search + location.hash) {
-    // A drag makes one entry: it is pushed when the handle first moves, and follows the handle from then on.
-    if (settled) history.pushState(null, "", there);
-    else history.replaceState(null, "", there);
-  }
+  // A drag makes one entry: it is pushed when the handle first moves, and follows the handle from then on.
+  if (there !== location.pathname + here.search + here.hash) write(there, settled ? "push" : "replace");
   settled = address === "push";
+  remember();
 }
+
+/** Change what the page around us asks for; its problems are its own and not shown here.
+ * @param {Record<string, any>} wanted @returns {Promise<import("./host.js").Problem[]>} */
+async function setByHost(wanted) {
+  const settings = Object.fromEntries(Object.entries({ ...form.settings, ...wanted }).map(([name, value]) => [name, String(value ?? "")]));
+  const turn = turns;
+  try {
+    const answer = await simulator.ask("set", question("run", { width: chart.width, pinned, measured: measured.request }, settings));
+    if (answer?.problems.length) return answer.problems.map((/** @type {import("./host.js").Problem} */ { field, text }) => ({ field, text }));
+    if (!answer || turn !== turns) return setByHost(wanted); // a person has turned something meanwhile
+    turns += 1;
+    form.settings = answer.settings;
+    form.complain([]);
+    show(answer);
+    write(link(answer.changed));
+    remember();
+    return [];
+  } catch (error) {
+    return [{ field: "", text: /** @type {Error} */ (error).message }];
+  }
+}
+
+/** Let a slide that is unloaded come back to where it was. */
+const remember = () => page.dataset.shown && memory.keep({ hash: here.hash, time: steps.time });
 
 /** What to say at the order where it deadlocks; the chart is shown as far as it came. @param {{deadlock: string | null}} answer */
 const stopped = ({ deadlock }) => (deadlock ? [{ field: "order", text: deadlock, repairs: [] }] : []);
 
 /** Change these settings, as a button offers. @param {import("./form.js").Settings} settings */
 function use(settings) {
-  form.fill(Object.fromEntries(Object.entries(settings).map(([name, value]) => [name, value ?? ""])));
+  form.fill({ ...Object.fromEntries(Object.entries(settings).map(([name, value]) => [name, value ?? ""])), ...form.kept });
   simulate(form.settings, "push");
 }
 
@@ -128,7 +174,7 @@ async function turned(settings) {
 function keep(name, value) {
   if (value) query.set(name, value);
   else query.delete(name);
-  history.replaceState(null, "", location.pathname + (query.size ? `?${query}`.replaceAll("%2C", ",") : "") + location.hash);
+  write(location.pathname + (query.size ? `?${query}`.replaceAll("%2C", ",") : "") + here.hash);
 }
 
 /** Draw the same scenario for another width, language or theme; what a person is about to change goes first. */
@@ -139,27 +185,45 @@ async function redraw() {
   if (answer && shown === before) show(answer);
 }
 
-/** Read the address: what it gets wrong is named in a notice, and the default stands in. */
-async function open() {
-  const step = new URLSearchParams(location.search).get("lesson");
+/** Read the address: what it gets wrong is named in a notice, and the default stands in; what is locked stays, but for
+ * the first time. @param {import("./form.js").Settings} [kept] */
+async function open(kept = form.kept) {
+  const step = new URLSearchParams(here.search).get("lesson");
   if (step === null) query.delete("lesson");
   if (lesson.restore(step)) return;
   // In HTML that was pasted unescaped, "&micro_batches" has become "µ_batches".
-  const fragment = location.hash.slice(1).replace(/&?(µ|%C2%B5)_batches=/g, "&micro_batches=");
+  const fragment = here.hash.slice(1).replace(/&?(µ|%C2%B5)_batches=/g, "&micro_batches=");
   const { compare, measured: times = "", measured_scale: scale = "", ...settings } = Object.fromEntries(new URLSearchParams(fragment));
   measured.address = [times, scale];
   pinned = compare === undefined ? null : Object.fromEntries(new URLSearchParams(compare));
   for (const old of document.querySelectorAll(".notice[data-key^=link-]")) old.remove();
+  Object.assign(settings, kept);
   form.settings = { ...form.defaults, ...settings }; // who is faster than Python changes what the link says
   const turn = ++turns;
   const answer = await ask("run", { width: chart.width, pinned, measured: measured.request }, settings);
   if (!answer) return;
   for (const problem of answer.problems) notify(say("page.from_link", { text: problem.text }), `link-${problem.field}`);
   show(answer);
+  if (chart.isStale) redraw(); // Python may take a while to start, and its page to get its size
   if (turn !== turns) return; // the form holds something newer by now
   form.settings = answer.settings;
   form.complain(stopped(answer));
   settled = true;
+  remember();
+}
+
+/** Begin: where a slide was when it was unloaded, else as the address says. */
+async function begin() {
+  for (const { name, value, known } of fixed.unknown) {
+    const values = { name, value: value.slice(0, 40), known: known.join(", ") };
+    notify(say(name === "lock" ? "embed.unknown_field" : "embed.unknown", values), `query-${name}-${value}`);
+  }
+  const before = memory.recall();
+  if (before) {
+    write(location.pathname + here.search + before.hash);
+    steps.time = before.time;
+  }
+  await open({});
 }
 
 /** The address, relative to the host, of `changed` settings. @param {Record<string, string | number>} changed */
@@ -172,36 +236,24 @@ function link(changed) {
   if (times) values.append("measured", times);
   if (times && scale) values.append("measured_scale", scale);
   const fragment = values.toString().replaceAll("%2C", ",").replaceAll("%2F", "/");
-  return location.pathname + location.search + (fragment && `#${fragment}`);
+  return location.pathname + here.search + (fragment && `#${fragment}`);
+}
+
+/** The address of the whole page with what this part of it shows. */
+function full(fragment = here.hash) {
+  const view = new URLSearchParams([...query].filter(([name]) => ["lang", "theme", "letters", "path", "lesson"].includes(name)));
+  return location.href.replace(/[?#].*$/s, "") + (view.size ? `?${view}` : "") + fragment;
 }
 
 /** @param {any} answer */
 function show(answer) {
   shown = answer.settings;
+  height.explained();
   page.dataset.shown = answer.settings.schedule;
   chart.draw(answer.svg);
   measured.show(answer.measured);
-  compare(answer.pinned);
-  for (const { name, value, text } of answer.numbers) {
-    const output = /** @type {HTMLOutputElement | null} */ (document.querySelector(`output[name=${name}]`));
-    if (output) fill(output, { value, text });
-  }
-  rows(part("per-device"), answer.devices.map(deviceRow));
-  part("formula").hidden = !answer.formula;
-  if (answer.formula) formula(answer.formula);
-  notes(answer.notes);
-  part("durations").textContent = answer.durations;
-  part("decoding").textContent = answer.decoding;
-  part("stream").hidden = !answer.decoding;
-  part("reduces").hidden = !answer.reduces;
-  for (const entry of part("legend").querySelectorAll("[data-kind]")) {
-    /** @type {HTMLElement} */ (entry).hidden = !answer.kinds.includes(entry.getAttribute("data-kind"));
-  }
-  part("span").hidden = answer.kinds.length < 2;
-  part("convention").hidden = !answer.kinds.includes("I");
-  part("limits").querySelector("ul")?.replaceChildren(...answer.limits.map(item));
-  const { idea, needs, also, source } = answer.about;
-  part("about").replaceChildren(...[idea, needs, also].filter(Boolean).map((text) => element("span", text)), element("cite", source));
+  pinned = showPinned(answer.pinned, pinned, Boolean(measured.request));
+  showResult(answer, { use, may: (settings) => form.may(settings) });
   form.disable(answer.unused);
   sources.show(answer);
   clearTimeout(quiet);
@@ -212,86 +264,9 @@ function show(answer) {
   clearTimeout(later);
   later = setTimeout(() => curves.refresh(), QUIET);
   why.shown();
+  const numbers = Object.fromEntries(answer.numbers.map((/** @type {{name: string, value: number | null}} */ { name, value }) => [name, value]));
+  host.shows({ settings: answer.changed, link: full(/#.*$/s.exec(link(answer.changed))?.[0] ?? ""), numbers });
 }
-
-/** Show the pinned scenario above the chart and its numbers beside the present ones.
- * @param {{svg: string, changed: Record<string, any> | null, title: string, other: string, rows: Record<string, string>[], heading?: string, note?: string, short?: string} | null} answer */
-function compare(answer) {
-  /** @type {HTMLButtonElement} */ (part("pin")).disabled = Boolean(measured.request);
-  part("pinned").hidden = part("compare").hidden = !answer;
-  part("pin").setAttribute("aria-pressed", String(Boolean(pinned)));
-  part("pin").textContent = say(pinned ? "compare.unpin" : "compare.pin");
-  if (!answer) return;
-  part("compare-change").textContent = answer.heading ?? say("compare.change");
-  part("compare-note").textContent = answer.note ?? say("compare.note");
-  if (answer.changed) pinned = answer.changed;
-  part("pinned").replaceChildren(element("p", `A: ${answer.title}`), parsed(answer.svg), element("p", `B: ${answer.other}`));
-  part("title-a").textContent = answer.title;
-  part("title-b").textContent = answer.short ?? answer.other;
-  rows(part("compare"), answer.rows.map(({ label, first, second, change }) => [[label], [first], [second], [change]]));
-}
-
-/** @param {HTMLOutputElement} output @param {{value: number | null, text: string}} number */
-function fill(output, { value, text }) {
-  output.textContent = text;
-  output.dataset.value = String(value);
-}
-
-const COLUMNS = ["utilisation", "busy", "peak_queue", "peak_activations", "peak_micro_batches", "weight_versions"];
-
-/** One device's numbers. @param {any} device @param {number} index */
-function deviceRow(device, index) {
-  const bar = document.createElement("meter");
-  bar.value = device.utilisation.value;
-  const cells = COLUMNS.map((name) => {
-    const output = document.createElement("output");
-    output.name = name;
-    fill(output, device[name]);
-    return name === "utilisation" ? [bar, output] : [output];
-  });
-  return [[String(index + 1)], ...cells];
-}
-
-/** Say what to know before citing; what offers an alternative can be clicked.
- * @param {{text: string, settings: import("./form.js").Settings | null}[]} list */
-function notes(list) {
-  part("notes").hidden = !list.length;
-  part("notes").querySelector("ul")?.replaceChildren(
-    ...list.map(({ text, settings }) => {
-      if (!settings) return item(text);
-      const button = Object.assign(document.createElement("button"), { type: "button", textContent: text });
-      button.addEventListener("click", () => use(settings));
-      const entry = document.createElement("li");
-      entry.append(button);
-      return entry;
-    }),
-  );
-}
-
-/** @param {HTMLElement} place @param {(string | Node)[][][]} content */
-function rows(place, content) {
-  place.querySelector("tbody")?.replaceChildren(
-    ...content.map((cells) => {
-      const row = document.createElement("tr");
-      for (const cell of cells) row.insertCell().append(...cell);
-      return row;
-    }),
-  );
-}
-
-/** @param {any} answer */
-function formula({ textbook, step, why, text, source }) {
-  const lines = document.createElement(textbook ? "p" : "ul");
-  lines.append(...(textbook ? [element("strong", textbook), step ? ` ${step}` : ""] : why.map(item)));
-  part("textbook").replaceChildren(lines);
-  part("textbook").dataset.holds = String(Boolean(textbook));
-  part("exact").replaceChildren(...text.map((/** @type {string} */ line) => element("p", line)), element("cite", source));
-}
-
-/** @param {string} tag @param {string} text */
-const element = (tag, text) => Object.assign(document.createElement(tag), { textContent: text });
-/** @param {string} text */
-const item = (text) => element("li", text);
 
 /** Say what is at a point of the chart; of a block that a lesson asks for, only its name, once it is picked.
  * @param {number} device @param {number} time @param {number} [move] @param {boolean} [picked] not just pointed at */
@@ -315,69 +290,11 @@ async function table() {
   /** @type {HTMLElement} */ (part("table").querySelector(".note")).textContent = answer.cut || "";
 }
 
-/** A dismissible notice; a newer one with the same `key` takes its place. @param {string} text @param {string} key */
-function notify(text, key) {
-  dismiss(key);
-  const notice = document.createElement("p");
-  notice.className = "notice";
-  notice.dataset.key = key;
-  const close = Object.assign(document.createElement("button"), { type: "button", textContent: "×" });
-  close.setAttribute("aria-label", say("page.dismiss"));
-  close.addEventListener("click", () => notice.remove());
-  notice.append(text, close);
-  part("notices").append(notice);
-}
-
-/** @param {string} key */
-function dismiss(key) {
-  document.querySelector(`.notice[data-key="${CSS.escape(key)}"]`)?.remove();
-}
-
 /** @returns {"light" | "dark"} */
 function theme() {
   const asked = query.get("theme");
   if (asked === "light" || asked === "dark") return asked;
-  return matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
-}
-
-/** @param {string} text @param {{done?: number, total?: number, failed?: boolean}} [state] */
-function status(text, { done, total, failed = false } = {}) {
-  const [words, bar, retry] = /** @type {[HTMLElement, HTMLProgressElement, HTMLButtonElement]} */ (/** @type {unknown} */ (part("status").children));
-  words.textContent = text;
-  bar.hidden = total === undefined;
-  if (total) bar.value = (done ?? 0) / total;
-  retry.hidden = !failed;
-  part("status").hidden = !text;
-}
-
-/** @param {import("./simulator.js").Progress} news */
-function progress(news) {
-  page.dataset.state = "starting";
-  clearTimeout(slow);
-  slow = setTimeout(() => tell(news), SLOW_START - performance.now());
-}
-
-/** @param {import("./simulator.js").Progress} news */
-function tell({ stage, done = 0, total }) {
-  const megabytes = (/** @type {number} */ bytes) => Math.round(bytes / 1e5) / 10;
-  status(say(`load.${stage}`, total ? { done: megabytes(done), total: megabytes(total) } : {}), { done, total });
-}
-
-function ready() {
-  clearTimeout(slow);
-  page.dataset.state = "ready";
-  delete page.dataset.failure;
-  status("");
-}
-
-/** @param {import("./simulator.js").Failure} failure */
-async function failed({ cause, ...details }) {
-  clearTimeout(slow);
-  page.dataset.state = "failed";
-  page.dataset.failure = cause;
-  await speaking;
-  const words = say(`load.${cause}`, details);
-  status(words.startsWith("load.") ? part("status").dataset.fallback ?? cause : words, { failed: true });
+  return media("(prefers-color-scheme: dark)")?.matches ? "dark" : "light";
 }
 
 /** @param {string} language */
@@ -406,7 +323,6 @@ part("languages").addEventListener("click", (event) => {
   event.preventDefault();
   changeLanguage(choice.getAttribute("data-language") ?? "en");
 });
-part("status").querySelector("button")?.addEventListener("click", () => simulator.start());
 part("table").addEventListener("toggle", () => /** @type {HTMLDetailsElement} */ (part("table")).open && table());
 for (const [id, way] of /** @type {[string, 1 | -1][]} */ ([["zoom-in", 1], ["zoom-out", -1]])) {
   part(id).addEventListener("click", () => {
@@ -414,9 +330,28 @@ for (const [id, way] of /** @type {[string, 1 | -1][]} */ ([["zoom-in", 1], ["zo
     redraw();
   });
 }
-addEventListener("popstate", open);
-matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => redraw());
-if (query.get("theme")) page.dataset.theme = theme();
+addEventListener("popstate", () => {
+  arrive();
+  open();
+});
+media("(prefers-color-scheme: dark)")?.addEventListener?.("change", () => redraw());
+if (["light", "dark"].includes(query.get("theme") ?? "")) page.dataset.theme = theme();
 if (query.get("curves")) curves.address = query.get("curves") ?? "";
 if (query.has("lesson")) page.dataset.lesson = "number"; // covered from the start
-speaking.then(open);
+if (fixed.embed === "slide") forwardKeys();
+scrollOverNumbers();
+whenHidden(() => steps.playing && steps.toggle(false));
+addEventListener("pagehide", remember);
+for (const kind of ["pointerenter", "focus", "click"]) part("full").addEventListener(kind, () => /** @type {HTMLAnchorElement} */ (part("full")).href = full());
+part("full").hidden = !fixed.embed;
+// In a frame, a link to a figure must not add to the history of the page around it.
+if (framed) {
+  document.addEventListener("click", (event) => {
+    const address = /** @type {HTMLElement} */ (event.target).closest("a[href^='#']")?.getAttribute("href");
+    if (!address || event.ctrlKey || event.metaKey) return;
+    event.preventDefault();
+    write(location.pathname + here.search + (address === "#" ? "" : address));
+    open();
+  });
+}
+speaking.then(begin);

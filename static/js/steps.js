@@ -1,6 +1,7 @@
 // @ts-check
 // A moment of the schedule, chosen by buttons, slider or playing; what each device does then, and who queues where.
 
+import { still } from "./options.js";
 import { say } from "./words.js";
 
 const SHOWN = 12; // queue members drawn before the rest is only counted
@@ -77,7 +78,7 @@ export class Steps {
   /** Move with the clock; with reduced motion, from event to event. */
   async run() {
     if (this.time >= this.end) await this.go(0);
-    if (matchMedia("(prefers-reduced-motion: reduce)").matches) {
+    if (still()) {
       while (this.playing && this.time < this.end) {
         await new Promise((resolve) => setTimeout(resolve, EVENT * 2));
         if (this.playing) await this.go(this.moment?.next ?? this.end);

@@ -1,6 +1,8 @@
 // @ts-check
 // A key goes in, words in the page's language come out. The catalogues are Python's (app/pipesched/locales).
 
+import { catalogue } from "./parts.js";
+
 /** @typedef {Record<string, string | Record<string, string>>} Catalogue */
 
 const ATTRIBUTES = { "data-t-label": "aria-label", "data-t-alt": "alt", "data-t-placeholder": "placeholder" };
@@ -23,11 +25,7 @@ export const current = () => language;
 /** Make `wanted` the page's language and say everything in it that is marked with `data-t`.
  * @param {string} wanted */
 export async function speak(wanted) {
-  if (!catalogues[wanted]) {
-    const answer = await fetch(new URL(`../vendor/locales/${wanted}.json`, import.meta.url));
-    if (!answer.ok) throw new Error(`${answer.status}`);
-    catalogues[wanted] = await answer.json();
-  }
+  catalogues[wanted] ??= await catalogue(wanted);
   language = wanted;
   document.documentElement.lang = wanted;
   document.title = say("page.title");
