@@ -11,11 +11,12 @@ import sys
 import tempfile
 import tomllib
 import venv
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from xml.etree import ElementTree
 
-from web_servers import PACKAGES, program
+import engines
+import web_servers
 
 ROOT = Path(__file__).resolve().parents[1]
 VENV = ROOT / ".venv"
@@ -45,7 +46,8 @@ def main(arguments: list[str]) -> int:
         say("No Chromium could be found or installed: install one, or name its program in $" + BROWSER + ".")
         arguments = ["-m", "not browser", *arguments]
         steps.append(False)
-    steps += [False] * len(missing_servers())
+    steps += [False] * len(missing(web_servers.PACKAGES, web_servers.program, "behind"))
+    steps += [False] * len(missing(engines.PACKAGES, engines.program, "in"))
     if not make_vendor():
         steps.append(False)
     if browser and not make_deck():
@@ -126,26 +128,27 @@ def newly_installed_browsers() -> Iterator[str]:
         yield from filter(None, map(shutil.which, COMMANDS))
 
 
-def missing_servers() -> list[str]:
-    """Name the web servers that should be here for tests/test_servers.py and are not, after trying to install them.
+def missing(packages: Mapping[str, str], program: Callable[[str], str | None], where: str) -> list[str]:
+    """Name what should be here for the tests and is not, after trying to install it.
 
-    They come as Debian packages; on other systems, and without the right to install, what is there is tested.
+    Web servers and other engines come as Debian packages; on other systems, and without the right to install, what is
+    there is tested.
     """
-    lacking = {name: package for name, package in PACKAGES.items() if not program(name)}
+    lacking = {name: package for name, package in packages.items() if not program(name)}
     if not lacking:
         return []
     if not shutil.which("apt-get") or os.geteuid() != 0:
-        say(f"Not tested behind {', '.join(lacking)}: not installed here, and only root on Debian can install them.")
+        say(f"Not tested {where} {', '.join(lacking)}: not installed here, and only root on Debian can install them.")
         return []
     say("== Installing the packages " + " ".join(lacking.values()))
     quietly("apt-get", "update")
     with no_service_starts():
         for package in lacking.values():
-            quietly("apt-get", "install", "-y", "--no-install-recommends", package)
-    missing = [name for name in lacking if not program(name)]
-    for name in missing:
+            quietly("apt-get", "install", "-y", "--no-install-recommends", *package.split())
+    left = [name for name in lacking if not program(name)]
+    for name in left:
         say(f"The package {lacking[name]} could not be installed.")
-    return missing
+    return left
 
 
 @contextlib.contextmanager

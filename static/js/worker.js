@@ -91,7 +91,7 @@ async function unpackAll(parts, { files }) {
   const unpacking = wanted.map(async (file) => {
     try {
       const packed = Uint8Array.from(atob(parts[file]), (letter) => letter.charCodeAt(0));
-      const bytes = new Uint8Array(await new Response(new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"))).arrayBuffer());
+      const bytes = await unpacked(packed);
       if (bytes.length === files[file].size) return [VENDOR + file, bytes];
     } catch {
       // what was cut or changed does not even unpack
@@ -99,6 +99,16 @@ async function unpackAll(parts, { files }) {
     throw new Failure("damaged", { file });
   });
   return whole(Object.fromEntries(await Promise.all(unpacking)));
+}
+
+/** A blob's stream would do, but WebKit refuses to read one in the worker of a page from a disk.
+ * @param {Uint8Array<ArrayBuffer>} packed */
+async function unpacked(packed) {
+  const { readable, writable } = new DecompressionStream("gzip");
+  const writer = writable.getWriter();
+  const written = Promise.all([writer.write(packed), writer.close()]);
+  const [bytes] = await Promise.all([new Response(readable).arrayBuffer(), written]);
+  return new Uint8Array(bytes);
 }
 
 /** @param {Record<string, Uint8Array>} loaded */
