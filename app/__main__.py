@@ -77,10 +77,11 @@ def vendor_command(arguments: list[str]) -> int:
 
 def prepare() -> None:
     """Fetch and write what the page of this checkout lacks."""
-    from hosting.build import VENDOR, fetch_with_progress, vendor
+    from hosting.build import VENDOR, fetch_with_progress, vendor, write_wheel
     from hosting.runtime import read_lock
 
     vendor(ROOT / VENDOR, read_lock(), fetch_with_progress)
+    write_wheel(ROOT / "static")
 
 
 OURS = {"serve": serve_command, "build": build_command, "vendor": vendor_command}

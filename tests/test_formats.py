@@ -13,7 +13,7 @@ import pipesched
 from pipesched import ScenarioError, run
 from pipesched.formats import FORMATS, load, to_json, to_python, to_trace
 from pipesched.measuring import against, per_cause
-from pipesched.notation import read
+from pipesched.notation import parse
 from pipesched.web import handle
 from scenarios import TRAINED, example, scenarios
 
@@ -69,7 +69,7 @@ def test_csv_is_read_by_csv():
 @pytest.mark.parametrize("schedule", TRAINED)
 def test_orders_read_back_as_the_same_schedule(schedule, name):
     result = run(example(schedule, 4, 8))
-    assert read(FORMATS[name].write(result, "en")).rows == result.timeline.schedule.rows
+    assert parse(FORMATS[name].write(result, "en")).rows == result.timeline.schedule.rows
 
 
 @pytest.mark.parametrize("schedule", [*TRAINED, "forward"])

@@ -125,4 +125,4 @@ def test_the_tutorial_runs_and_shows_what_it_says(monkeypatch, tmp_path):
 
 def test_the_tutorial_names_the_wheel_that_a_build_carries():
     text = TUTORIAL.read_text(encoding="utf-8")
-    assert "static/vendor/pipesched-VERSION-py3-none-any.whl" in text and pipesched.__version__ not in text
+    assert "static/pipesched-VERSION-py3-none-any.whl" in text and pipesched.__version__ not in text

@@ -950,7 +950,7 @@ def test_measured_times_stand_above_the_prediction_and_go_into_the_link(visit, s
 
 INSTALL = """
 async () => {
-  const vendor = new URL("static/vendor/", location.href).href;
+  const vendor = VENDOR;
   const script = document.createElement("script");
   script.src = vendor + "pyodide/pyodide.js";
   await new Promise((resolve, reject) => {
@@ -961,7 +961,7 @@ async () => {
   const pyodide = vendor + "pyodide/";
   const python = await loadPyodide({ indexURL: pyodide, lockFileURL: pyodide + "pyodide-lock.json" });
   await python.loadPackage("micropip");
-  python.globals.set("wheel", vendor + WHEEL);
+  python.globals.set("wheel", new URL("static/" + WHEEL, location.href).href);
   return await python.runPythonAsync(`
 import micropip
 await micropip.install(wheel)
@@ -976,10 +976,11 @@ grid = sweep({"devices": [2, 4]}, schedule="gpipe", metrics=["makespan"])
 """
 
 
-def test_micropip_installs_the_wheel_from_the_page_s_own_folder(visit):
+def test_micropip_installs_the_wheel_from_the_page_s_own_folder(visit, site, server):
     """As JupyterLite does; sweeps, too, run there, where there are no processes."""
     visit.requests.clear()
     name = json.dumps(f"pipesched-{pipesched.__version__}-py3-none-any.whl")
-    said = visit.page.evaluate(INSTALL.replace("WHEEL", name))
+    vendor = json.dumps(f"{server.url}{parts_of(site).relative_to(site).as_posix()}/vendor/")
+    said = visit.page.evaluate(INSTALL.replace("WHEEL", name).replace("VENDOR", vendor))
     assert said == f"{pipesched.__version__} 33 (15, 21) True"
     assert all(url.startswith(visit.page.url.split("#")[0].rsplit("/", 1)[0]) for url in visit.requests)

@@ -32,6 +32,7 @@ from hosting.wheel import files_of, stored, wheel, wheel_name
 ROOT = Path(__file__).resolve().parents[2]
 VENDOR = Path("static") / "vendor"
 MANIFEST = "manifest.json"
+WHEELS = "pipesched-*.whl"
 DRAFT = ".pipesched-draft"  # inside the target: the same file system, even where the target is a mount of its own
 DOCTOR = "doctor.html"
 OURS = ("static", *PAGES, ".nojekyll")
@@ -72,6 +73,18 @@ def vendor(target: Path, lock: Lock, fetch: Fetch, root: Path = ROOT) -> None:
         raise disk_trouble(error, target, sum(file.size for file in lock.files)) from error
 
 
+def write_wheel(static: Path, root: Path = ROOT) -> None:
+    """Lay the library of the checkout ``root`` into the folder ``static`` as a wheel, in place of older versions.
+
+    Beside the vendor folder, not in it: notebooks of others install it by its address, which has to last.
+    """
+    name = wheel_name("pipesched", pipesched.__version__)
+    _write(static / name, wheel(root / "app" / "pipesched", ROOT, pipesched.__version__))
+    for path in static.glob(WHEELS):
+        if path.name != name:
+            path.unlink()
+
+
 def manifest(files: Mapping[str, Mapping[str, Any]]) -> bytes:
     """List the files of a vendor folder; ``build`` names all of them at once: what runs on them may be kept by it."""
     listed = dict(sorted(files.items()))
@@ -86,7 +99,6 @@ def generated_files(lock: Lock, root: Path = ROOT) -> dict[str, bytes]:
     return {
         "pyodide/pyodide-lock.json": _json(pyodide_index(lock)),
         "pipesched.zip": zipped(library),
-        wheel_name("pipesched", pipesched.__version__): wheel(library, ROOT, pipesched.__version__),
         "LICENSES.txt": notice(lock).encode(),
         **catalogues,
     }
@@ -136,6 +148,7 @@ def build(target: Path, lock: Lock, fetch: Fetch, root: Path = ROOT) -> None:
         lift_doctor(draft)
         (draft / ".nojekyll").touch()  # GitHub Pages: take the files as they are
         vendor(draft / VENDOR, lock, fetch, root)
+        write_wheel(draft / "static", root)
         _put_in_place(draft, target, version_before(target, name_by_content(draft)))
         is_new = False
     except OSError as error:

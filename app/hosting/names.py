@@ -12,9 +12,10 @@ from pathlib import Path
 PAGES = ("index.html", "doctor.html")
 """What a built folder may hold at its top for people to open; each names its parts as ``static/...``."""
 
-STABLE = ("js/pipeline-schedule.js", "figures/")
-"""What stays where it is, below ``static/``: the script in the pages of others and the still figures it shows. They
-must need no other part but the page itself, as what they sat beside is now elsewhere."""
+STABLE = ("js/pipeline-schedule.js", "figures/", "tutorial.ipynb", "pipesched-")
+"""What stays where it is, below ``static/``: the script in the pages of others and the still figures it shows; the
+tutorial, and the wheel that notebooks install. They must need no other part but the page itself, as what they sat
+beside is now elsewhere."""
 
 LENGTH = 12
 """Hexadecimal digits of a name: 48 bits, no two versions of a site will ever share them."""
