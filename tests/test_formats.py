@@ -69,7 +69,7 @@ def test_csv_is_read_by_csv():
 @pytest.mark.parametrize("schedule", TRAINED)
 def test_orders_read_back_as_the_same_schedule(schedule, name):
     result = run(example(schedule, 4, 8))
-    assert parse(FORMATS[name].write(result, "en")).rows == result.timeline.schedule.rows
+    assert parse(FORMATS[name].write(result, "en")).schedule.rows == result.timeline.schedule.rows
 
 
 @pytest.mark.parametrize("schedule", [*TRAINED, "forward"])

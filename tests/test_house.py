@@ -6,6 +6,7 @@ import inspect
 import os
 import pkgutil
 import re
+import shlex
 import subprocess
 import sys
 from functools import cached_property
@@ -304,18 +305,17 @@ def test_the_page_needs_no_inline_script_or_style_and_nothing_from_elsewhere():
 def test_the_readme_s_commands_and_python_run(tmp_path):
     """Those that end by themselves; `python3 app` and `python3 tests` are what runs this."""
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    commands = re.findall(r"^python3 (app (?:run|list|sweep)[^#\n]*)", readme, re.MULTILINE)
-    assert len(commands) == 7
-    file = tmp_path / "my.toml"
-    file.write_text("devices = 4")
-    commands = [command.replace("--out grid.csv", "").replace("my.toml", str(file)) for command in commands]
+    commands = re.findall(r"^python3 app ((?:run|list|sweep|figure)[^#\n]*)", readme, re.MULTILINE)
     programs = re.findall(r"```python\n((?:import|from) pipesched.*?)```", readme, re.DOTALL)
-    assert len(programs) == 2
-    calls = [[sys.executable, *command.split()] for command in commands]
+    assert (len(commands), len(programs)) == (8, 3)
+    (tmp_path / "my.toml").write_text("devices = 4")
+    calls = [[sys.executable, str(ROOT / "app"), *shlex.split(command)] for command in commands]
     calls += [[sys.executable, "-c", program] for program in programs]
+    environment = os.environ | {"PYTHONPATH": str(ROOT / "app")}
     for call in calls:
-        answer = subprocess.run(call, cwd=ROOT, capture_output=True, text=True, env=os.environ | {"PYTHONPATH": "app"})
-        assert answer.returncode == 0 and answer.stdout, answer.stderr
+        before = set(tmp_path.iterdir())
+        answer = subprocess.run(call, cwd=tmp_path, capture_output=True, text=True, env=environment)
+        assert answer.returncode == 0 and (answer.stdout or set(tmp_path.iterdir()) > before), answer.stderr
     assert "python3 app " in readme and "python3 tests" in readme
     assert f"pipesched-{pipesched.__version__}-py3-none-any.whl" in readme
 

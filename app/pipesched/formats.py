@@ -63,7 +63,7 @@ def load(text: str) -> Result:
     Examples
     --------
     >>> load(to_json(run(schedule="1f1b", stage_times="1 1/3 2"))).scenario
-    Scenario(schedule='1f1b', stage_times=(1, Fraction(1, 3), 2))
+    Scenario(schedule='1f1b', stage_times='1,1/3,2')
     """
     try:
         given: Any = json.loads(text)

@@ -14,7 +14,7 @@
   if (customElements.get(NAME)) return; // loaded twice
 
   // All in ASCII: a page without a charset has scripts read in another one. Tests hold these against Python: the fields of Scenario, its first three defaults, and the figures that lie ready.
-  const FIELDS = ["schedule", "devices", "chunks", "micro_batches", "tokens", "group", "memory_limit", "forward", "input_grad", "weight_grad", "times_of", "overlap", "recompute", "update", "slow_stage", "slow_factor", "stage_times", "comm", "send", "split", "layers", "embedding", "head", "layout", "batch", "overhead", "per_sample", "tensor", "all_reduce", "all_reduce_latency", "order", "hidden_size", "sequence_length", "micro_batch_size", "heads", "precision"];
+  const FIELDS = ["schedule", "devices", "chunks", "micro_batches", "tokens", "group", "memory_limit", "forward", "input_grad", "weight_grad", "times_of", "overlap", "recompute", "update", "slow_stage", "slow_factor", "stage_times", "forward_times", "input_grad_times", "weight_grad_times", "comm", "send", "split", "layers", "embedding", "head", "layout", "batch", "overhead", "per_sample", "tensor", "all_reduce", "all_reduce_latency", "order", "hidden_size", "sequence_length", "micro_batch_size", "heads", "precision"];
   const DEFAULTS = { schedule: "forward", devices: "3", micro_batches: "4" };
   const FIGURES = ["forward-3x4", "sequential-4x1", "gpipe-4x8", "1f1b-4x8", "interleaved_1f1b-4x8", "zb_h1-4x8", "zb_h2-4x8"];
   const WORDS = {

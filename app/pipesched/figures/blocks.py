@@ -166,6 +166,7 @@ def entries(timelines: Sequence[Timeline], look: Look) -> dict[str, str]:
 
 
 def patch(kind: str, look: Look, thin: bool) -> Patch:
+    """Return the square that stands for ``kind`` in a legend; an empty one for a bubble."""
     if not kind:
         return Patch(facecolor=PALETTE.gap, edgecolor=PALETTE.gap_line, linewidth=0.4)
     ink = PALETTE.kinds[kind] if look.colours == "kind" else BATCH_INKS[-1]
