@@ -1,4 +1,4 @@
-"""A real Firefox (by WebDriver BiDi) or WebKit (by WebDriver, on a display of its own) goes in, a tab to drive comes out.
+"""A real Firefox (by WebDriver BiDi) or WebKit (by WebDriver, on its own display) goes in, a tab to drive comes out.
 
 Playwright's own builds of both are in no package registry, and it asks a stock Firefox for what that does not know yet.
 """

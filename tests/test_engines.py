@@ -168,6 +168,23 @@ def test_a_second_visit_by_the_shared_link_starts_warm_and_shows_the_same(visit)
     assert visit.evaluate("document.documentElement.dataset.start") == "warm"
 
 
+def test_nothing_stands_out_of_a_narrow_page_with_everything_open(visit):
+    """A Firefox shows its scroll bars; WebKit's window is never narrower than its tool bar."""
+    try:
+        visit.size(360, 900)
+        visit.evaluate("document.querySelector('[data-language=pl]').click()")
+        visit.choose("#schedule", "1f1b")
+        visit.until("document.documentElement.lang === 'pl' && !!document.querySelector('#why tbody tr')")
+        visit.evaluate("document.querySelectorAll('main details').forEach((details) => details.open = true)")
+        assert visit.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        inner = "[...document.querySelectorAll('#numbers output, #numbers dt')].filter((one) => one.offsetParent)"
+        reach = f"{inner}.map((one) => one.getBoundingClientRect().right - one.closest('div').getBoundingClientRect().right)"
+        assert max(visit.evaluate(reach)) <= 0
+    finally:
+        visit.size(1280, 900)
+        visit.evaluate("document.querySelectorAll('main details').forEach((details) => details.open = false)")
+
+
 def test_a_frame_tells_its_height(tab, server, tmp_path):
     frame = f'<iframe src="{server.url}?embed=1#micro_batches=5" width="360" height="500" title="x"></iframe>'
     (tmp_path / "index.html").write_text(HOST + frame)
