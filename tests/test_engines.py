@@ -177,9 +177,9 @@ def test_nothing_stands_out_of_a_narrow_page_with_everything_open(visit):
         visit.until("document.documentElement.lang === 'pl' && !!document.querySelector('#why tbody tr')")
         visit.evaluate("document.querySelectorAll('main details').forEach((details) => details.open = true)")
         assert visit.evaluate("document.documentElement.scrollWidth <= innerWidth")
-        inner = "[...document.querySelectorAll('#numbers output, #numbers dt')].filter((one) => one.offsetParent)"
-        reach = f"{inner}.map((one) => one.getBoundingClientRect().right - one.closest('div').getBoundingClientRect().right)"
-        assert max(visit.evaluate(reach)) <= 0
+        beyond = """[...document.querySelectorAll("#numbers output, #numbers dt")].filter((one) => one.offsetParent)
+          .map((one) => one.getBoundingClientRect().right - one.closest("div").getBoundingClientRect().right)"""
+        assert max(visit.evaluate(beyond)) <= 0
     finally:
         visit.size(1280, 900)
         visit.evaluate("document.querySelectorAll('main details').forEach((details) => details.open = false)")
