@@ -11,7 +11,7 @@ from hosting.onefile import build_one_file
 from hosting.runtime import read_lock
 from pipesched import run
 from pipesched.words import catalogue
-from site_server import serving
+from site_server import Fault, serving
 
 pytestmark = pytest.mark.browser
 READY = "document.documentElement?.dataset.state === 'ready' && !!document.querySelector('#chart svg')"
@@ -183,6 +183,17 @@ def test_nothing_stands_out_of_a_narrow_page_with_everything_open(visit):
     finally:
         visit.size(1280, 900)
         visit.evaluate("document.querySelectorAll('main details').forEach((details) => details.open = false)")
+
+
+def test_the_first_view_has_the_colours_that_the_address_asks_for(tab, site):
+    with serving(site, faults={"python_stdlib.zip": Fault(hang=True)}) as server:
+        for theme in ("dark", "light"):
+            tab.go(f"{server.url}?theme={theme}")
+            dark = "document.querySelector('#chart img').currentSrc.includes('-dark')"
+            tab.until(
+                f"document.documentElement.dataset.theme === '{theme}' && {dark} === {str(theme == 'dark').lower()}"
+            )
+        tab.go("about:blank")
 
 
 def test_a_frame_tells_its_height(tab, server, tmp_path):
