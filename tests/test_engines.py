@@ -11,7 +11,7 @@ from hosting.onefile import build_one_file
 from hosting.runtime import read_lock
 from pipesched import run
 from pipesched.words import catalogue
-from site_server import serving
+from site_server import Fault, serving
 
 pytestmark = pytest.mark.browser
 READY = "document.documentElement?.dataset.state === 'ready' && !!document.querySelector('#chart svg')"
@@ -166,6 +166,34 @@ def test_a_second_visit_by_the_shared_link_starts_warm_and_shows_the_same(visit)
     visit.go(link)
     visit.until(f"{READY} && {shows(makespan=9)}")
     assert visit.evaluate("document.documentElement.dataset.start") == "warm"
+
+
+def test_nothing_stands_out_of_a_narrow_page_with_everything_open(visit):
+    """A Firefox shows its scroll bars; WebKit's window is never narrower than its tool bar."""
+    try:
+        visit.size(360, 900)
+        visit.evaluate("document.querySelector('[data-language=pl]').click()")
+        visit.choose("#schedule", "1f1b")
+        visit.until("document.documentElement.lang === 'pl' && !!document.querySelector('#why tbody tr')")
+        visit.evaluate("document.querySelectorAll('main details').forEach((details) => details.open = true)")
+        assert visit.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        beyond = """[...document.querySelectorAll("#numbers output, #numbers dt")].filter((one) => one.offsetParent)
+          .map((one) => one.getBoundingClientRect().right - one.closest("div").getBoundingClientRect().right)"""
+        assert max(visit.evaluate(beyond)) <= 0
+    finally:
+        visit.size(1280, 900)
+        visit.evaluate("document.querySelectorAll('main details').forEach((details) => details.open = false)")
+
+
+def test_the_first_view_has_the_colours_that_the_address_asks_for(tab, site):
+    with serving(site, faults={"python_stdlib.zip": Fault(hang=True)}) as server:
+        for theme in ("dark", "light"):
+            tab.go(f"{server.url}?theme={theme}")
+            dark = "document.querySelector('#chart img').currentSrc.includes('-dark')"
+            tab.until(
+                f"document.documentElement.dataset.theme === '{theme}' && {dark} === {str(theme == 'dark').lower()}"
+            )
+        tab.go("about:blank")
 
 
 def test_a_frame_tells_its_height(tab, server, tmp_path):

@@ -341,7 +341,13 @@ addEventListener("popstate", () => {
   open();
 });
 media("(prefers-color-scheme: dark)")?.addEventListener?.("change", () => redraw());
-if (["light", "dark"].includes(query.get("theme") ?? "")) page.dataset.theme = theme();
+if (["light", "dark"].includes(query.get("theme") ?? "")) {
+  page.dataset.theme = theme();
+  // The first view, too, is in the colours that the address asks for, not in the browser's.
+  for (const picture of /** @type {NodeListOf<HTMLSourceElement>} */ (document.querySelectorAll("#chart source"))) {
+    picture.media = picture.media.replace("(prefers-color-scheme: dark)", theme() === "dark" ? "(min-width: 0px)" : "(max-width: 0px)");
+  }
+}
 if (query.get("curves")) curves.address = query.get("curves") ?? "";
 if (query.has("lesson")) page.dataset.lesson = "number"; // covered from the start
 if (fixed.embed === "slide") forwardKeys();
