@@ -26,6 +26,7 @@ from pipesched.figures import door
 from pipesched.figures.blocks import BLOCK, HATCHES, PALETTE, SHADES, VECTORS, mixed
 from pipesched.figures.paper import style
 from pipesched.ink import PATTERNS
+from pipesched.sweep import sweep
 from pipesched.words import catalogue
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -375,3 +376,35 @@ def test_the_page_compares_with_what_is_pinned_and_is_told_what_does_not_work():
     pinned = json.loads(door.handle(json.dumps(alone | {"pinned": {"schedule": "gpipe", "devices": "4"}})))
     assert b"<!-- GPipe: time" in b64decode(pinned["file"])
     assert "problem" in json.loads(door.handle(json.dumps(ASKED | {"settings": {"devices": "0"}})))
+
+
+GRID = sweep(
+    {"schedule": ["gpipe", "dualpipe"], "devices": [3, 4], "micro_batches": [4, 8, 16]}, jobs=1,
+    metrics=["makespan", "bubble_fraction_of_total", "peak_micro_batches"],
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("metric", GRID.values)
+@pytest.mark.parametrize(("x", "y"), [("micro_batches", "devices"), ("devices", "schedule"), ("schedule", "schedule")])
+def test_a_heat_map_has_the_grid_s_numbers_where_its_axes_say(metric, x, y):
+    figure = figures.heat_map(GRID, metric, x=x, y=y, fixed={"schedule": "dualpipe", "micro_batches": 8})
+    axes = figure.axes[0]
+    columns = [label.get_text() for label in axes.get_xticklabels()]
+    assert columns == [str(value) for value in GRID.axes[x]]
+    (mesh,) = axes.collections
+    shown = mesh.get_array().filled(np.nan)
+    assert shown.shape == (1 if x == y else len(GRID.axes[y]), len(columns))
+    for (row, column), value in np.ndenumerate(shown):
+        point = {"schedule": "dualpipe", "devices": 3, "micro_batches": 8, x: GRID.axes[x][column]}
+        if x != y:
+            point[y] = GRID.axes[y][row]
+        expected = GRID.at(**point)[metric]
+        assert value == expected or (np.isnan(value) and expected is None)
+
+
+def test_what_a_heat_map_lacks_is_named():
+    wrongs = {"metric": {"metric": "speed"}, "x": {"x": "chunks"}, "devices": {"fixed": {"devices": 7}}}
+    for field, wrong in wrongs.items():
+        with pytest.raises(ScenarioError) as caught:
+            figures.heat_map(GRID, **{"x": "micro_batches", "y": "schedule", **wrong})
+        assert caught.value.field == field

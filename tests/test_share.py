@@ -1,6 +1,7 @@
 """The share dialog: what it gives away is what the page shows, and it can be had whatever the browser allows."""
 
 import base64
+import json
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator
 from html.parser import HTMLParser
@@ -10,6 +11,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 import pytest
 
 from pipesched import run
+from pipesched.formats import FORMATS
 from pipesched.lessons import STEPS
 from pipesched.picture import thumbnail
 from pipesched.words import catalogue
@@ -236,6 +238,25 @@ def test_svg_and_png_are_saved_without_a_network_under_names_that_say_what_they_
     assert size == [2 * float(root.get("width")), 2 * float(root.get("height"))]
 
 
+def test_data_is_saved_and_copied_as_python_writes_it(dialog):
+    result = run(schedule="gpipe", devices=4, micro_batches=8)
+    dialog.page.click("#share-data summary")
+    for name in dialog.page.eval_on_selector_all("#data-as option", "options => options.map(({ value }) => value)"):
+        dialog.page.select_option("#data-as", name)
+        expected = FORMATS[name].write(result, "en")
+        dialog.until(f"document.querySelector('#data-text').value === {json.dumps(expected)}")
+        with dialog.page.expect_download() as saved:
+            dialog.page.click("#data-save")
+        assert saved.value.suggested_filename == f"pipesched-gpipe-4x8.{FORMATS[name].ending}"
+        assert Path(saved.value.path()).read_text(encoding="utf-8") == expected
+    dialog.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    dialog.page.click("#data-copy")
+    assert "The file" in dialog.said()
+    assert dialog.page.evaluate("navigator.clipboard.readText()") == expected
+    dialog.context.clear_permissions()
+    dialog.page.click("#share-data summary")
+
+
 # How much two pictures differ at the size of the second: on average, and in how many places by a lot.
 DIFFERENCE = """async (sources) => {
   const [one, other] = await Promise.all(sources.map(async (src) => {
@@ -369,7 +390,7 @@ def test_a_lesson_that_covers_the_chart_does_not_give_it_away_here(chromium, ser
     visit = Visit(chromium, server.url + "?lesson=gpipe")
     visit.page.wait_for_selector("html[data-step=gpipe]")
     visit.page.click("#share-open")
-    assert not visit.page.is_visible("#share-picture")
+    assert not visit.page.is_visible("#share-picture") and not visit.page.is_visible("#share-data")
     visit.page.check("[name=share-kind][value=element]")
     assert visit.page.input_value("#share-lesson") == "gpipe"
     visit.page.select_option("#share-lesson", "")

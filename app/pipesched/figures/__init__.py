@@ -25,6 +25,7 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator, NullLocator
 from pipesched import views
 from pipesched.curves import DASHES, LINES
 from pipesched.figures.blocks import BLOCK, PALETTE, VECTORS, draw, entries, is_thin, patch
+from pipesched.figures.heat import heat_map
 from pipesched.figures.paper import FORMATS, WIDTHS, Look, encode, no_choice, save, sheet, style
 from pipesched.frame import frame
 from pipesched.model import DeadlockError, Message, ScenarioError, Timeline
@@ -35,7 +36,7 @@ from pipesched.schedules import REGISTRY
 from pipesched.strips import data
 from pipesched.words import SHARES, number, percent, sentence
 
-__all__ = ["FORMATS", "WIDTHS", "Look", "comparison", "curves", "encode", "gantt", "profiles", "save"]
+__all__ = ["FORMATS", "WIDTHS", "Look", "comparison", "curves", "encode", "gantt", "heat_map", "profiles", "save"]
 
 STOPS = {"micro_batches": (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64), "devices": (1, 2, 3, 4, 6, 8, 12, 16)}
 Of = Literal["activations", "queues", "bytes"]
