@@ -58,6 +58,9 @@ ALLOWED = {
     "notes": {"model", "scenario", "notation", "schedules", "metrics", "bounds"},
     "presets": {"model", "notation"},
     "picture": {"model", "compare", "frame", "ink", "presets", "run", "scenario", "svg"},
+    "pdf": {"helvetica", "pdf_file"},
+    "helvetica": set(),
+    "pdf_file": set(),
     "report": {"model", "batch", "bounds", "run", "scenario", "schedules", "trade", "words"},
     "placement": {"model", "frame", "ink", "layers", "reading", "run", "words"},
     "trade": {"model", "metrics", "scenario", "schedules", "simulate", "tensor"},
@@ -142,7 +145,7 @@ CALLED = [
     "sweep.sweep", "grid.Grid", "metrics.Metrics", "bounds.Theory", "schedules.arrange", "notation.parse",
     "notation.write", "notation.write_csv", "svg.draw", "text.draw", "compare.differences", "causes.totals",
     "critical.critical_path", "critical.best_gain", "batch.optimum", "run.read", "scenario_file.settings", "web.handle",
-    "cli.main",
+    "cli.main", "pdf.pdf",
 ]  # fmt: skip
 
 
