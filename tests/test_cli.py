@@ -39,7 +39,16 @@ def output(capsys, arguments):
 
 def test_json_has_scenario_metrics_and_intervals(capsys):
     answer = json.loads(output(capsys, "run --schedule forward --devices 3 --micro-batches 4 --format json"))
-    assert answer.keys() == {"scenario", "metrics", "intervals", "bubble", "critical_path", "what_if"}
+    assert answer.keys() == {
+        "format",
+        "version",
+        "scenario",
+        "metrics",
+        "intervals",
+        "bubble",
+        "critical_path",
+        "what_if",
+    }
     assert answer["scenario"].keys() == SETTINGS.keys()
     assert answer["metrics"]["makespan"] == 6
     assert answer["metrics"]["sequential_makespan"] == 12

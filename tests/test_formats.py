@@ -3,14 +3,17 @@
 import csv
 import io
 import json
+from base64 import b64decode, b64encode
 from pathlib import Path
 
 import jsonschema
+import pypdf
 import pytest
 from hypothesis import given
 
 import pipesched
 from pipesched import ScenarioError, run
+from pipesched.cli import main
 from pipesched.formats import FORMATS, load, to_json, to_python, to_trace
 from pipesched.measuring import against, per_cause
 from pipesched.notation import parse
@@ -85,7 +88,9 @@ def test_the_page_gets_every_file_with_its_name_and_type(name):
     asked = {"do": "export", "settings": {"schedule": "gpipe"}, "lang": "pl", "as": name}
     answer = json.loads(handle(json.dumps(asked)))
     result = run(schedule="gpipe")
-    assert answer["text"] == FORMATS[name].write(result, "pl") and answer["note"] == ""
+    written = FORMATS[name].write(result, "pl")
+    assert answer["text"] == (written if isinstance(written, str) else b64encode(written).decode())
+    assert answer["note"] == ""
     assert answer["name"].startswith("pipesched-gpipe-3x4.") and "/" in answer["type"]
 
 
@@ -101,3 +106,16 @@ def test_of_a_deadlock_only_the_order_can_be_taken():
 def test_a_long_file_is_said_to_be_one():
     asked = {"do": "export", "settings": {"micro_batches": 1000, "devices": 8}, "lang": "en", "as": "csv"}
     assert "save the file" in json.loads(handle(json.dumps(asked)))["note"]
+
+
+def test_the_page_s_picture_is_a_pdf_too():
+    how = {"width": 720, "theme": "light", "transparent": False}
+    asked = {"do": "picture", "settings": {"schedule": "gpipe"}, "lang": "pl", "as": "pdf", **how}
+    answer = json.loads(handle(json.dumps(asked)))
+    (page,) = pypdf.PdfReader(io.BytesIO(b64decode(answer["file"])), strict=True).pages
+    assert "Urządzenie 1" in page.extract_text()
+
+
+def test_the_command_line_writes_a_pdf(tmp_path):
+    assert main(["run", "--format", "pdf", "--out", str(tmp_path / "a.pdf")]) == 0
+    assert len(pypdf.PdfReader(tmp_path / "a.pdf").pages) == 1

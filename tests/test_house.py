@@ -59,6 +59,9 @@ ALLOWED = {
     "notes": {"model", "scenario", "notation", "schedules", "metrics", "bounds"},
     "presets": {"model", "notation"},
     "picture": {"model", "compare", "frame", "ink", "presets", "run", "scenario", "svg"},
+    "pdf": {"helvetica", "pdf_file"},
+    "helvetica": set(),
+    "pdf_file": set(),
     "report": {"model", "batch", "bounds", "run", "scenario", "schedules", "trade", "words"},
     "placement": {"model", "frame", "ink", "layers", "reading", "run", "words"},
     "trade": {"model", "metrics", "scenario", "schedules", "simulate", "tensor"},
@@ -66,7 +69,7 @@ ALLOWED = {
     "text": {"model", "words"},
     "svg": {"model", "words", "explain", "frame", "ink"},
     "trace": {"model", "explain", "rules", "words"},
-    "formats": {"model", "markup", "notation", "run", "scenario", "trace", "why"},
+    "formats": {"model", "markup", "notation", "pdf", "run", "scenario", "trace", "why"},
     "markup": {"model", "ink", "words"},
     "frame": {"model", "words", "ink"},
     "ink": set(),
@@ -144,7 +147,7 @@ CALLED = [
     "sweep.sweep", "grid.Grid", "metrics.Metrics", "bounds.Theory", "schedules.arrange", "notation.parse",
     "notation.write", "notation.write_csv", "svg.draw", "text.draw", "compare.differences", "causes.totals",
     "critical.critical_path", "critical.best_gain", "batch.optimum", "run.read", "scenario_file.settings", "web.handle",
-    "cli.main",
+    "cli.main", "pdf.pdf",
 ]  # fmt: skip
 
 

@@ -8,6 +8,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import parse_qsl, unquote, urlsplit
 
+import pypdf
 import pytest
 
 from pipesched import run
@@ -218,13 +219,17 @@ def test_without_the_permission_it_is_copied_as_of_old_and_last_of_all_selected(
     dialog.page.evaluate("delete document.execCommand; delete navigator.clipboard.writeText")
 
 
-def test_svg_and_png_are_saved_without_a_network_under_names_that_say_what_they_are(dialog):
+def test_svg_png_and_pdf_are_saved_without_a_network_under_names_that_say_what_they_are(dialog):
     dialog.context.set_offline(True)
     with dialog.page.expect_download() as svg:
         dialog.page.click("#share-save-svg")
     with dialog.page.expect_download() as png:
         dialog.page.click("#share-save-png")
+    with dialog.page.expect_download() as pdf:
+        dialog.page.click("#share-save-pdf")
     dialog.context.set_offline(False)
+    assert pdf.value.suggested_filename == "pipesched-gpipe-4x8.pdf"
+    assert "Device 4" in pypdf.PdfReader(pdf.value.path()).pages[0].extract_text()
     assert svg.value.suggested_filename == "pipesched-gpipe-4x8.svg"
     assert png.value.suggested_filename == "pipesched-gpipe-4x8.png"
     drawn = Path(svg.value.path()).read_text(encoding="utf-8")

@@ -95,13 +95,16 @@ def _scenario(options: dict[str, Any]) -> Scenario:
 
 def _run(options: dict[str, Any], language: str) -> None:
     if options["watch"]:
-        if other := next((name for name in ("scenario", "measured", "out") if options[name]), None):
-            raise ScenarioError(other, "cli.not_with_watch")
+        clash = [name for name in ("scenario", "measured", "out") if options[name]]
+        if clash or options["format"] == "pdf":
+            raise ScenarioError(next(iter(clash), "format"), "cli.not_with_watch")
         watch(Path(options["watch"]), lambda: _seen(options, language), language)
         return
     written = _written(options, language)
     if options["out"]:
-        _write(options["out"], written.encode())
+        _write(options["out"], written if isinstance(written, bytes) else written.encode())
+    elif isinstance(written, bytes):
+        sys.stdout.buffer.write(written)
     else:
         sys.stdout.write(written)
         sys.stdout.flush()
@@ -110,14 +113,15 @@ def _run(options: dict[str, Any], language: str) -> None:
 def _seen(options: dict[str, Any], language: str) -> str:
     """Return what a file that is watched gives now, or what is wrong with it."""
     try:
-        return _written(options, language)
+        written = _written(options, language)
+        return written if isinstance(written, str) else ""
     except ScenarioError as error:
         return _said(error, language) + "\n"
     except DeadlockError as error:
         return _drawn(error, language) + sentence(error.message, language) + "\n"
 
 
-def _written(options: dict[str, Any], language: str) -> str:
+def _written(options: dict[str, Any], language: str) -> str | bytes:
     """Run what the options ask for; return it in the format they ask for."""
     result = run(_scenario(options))
     if options["measured"]:
@@ -127,7 +131,7 @@ def _written(options: dict[str, Any], language: str) -> str:
     return _formatted(result, options["format"], language)
 
 
-def _formatted(result: Result, name: str, language: str) -> str:
+def _formatted(result: Result, name: str, language: str) -> str | bytes:
     return _text(result, language) if name == TEXT else FORMATS[name].write(result, language)
 
 
@@ -151,7 +155,7 @@ def _figure(options: dict[str, Any], language: str) -> None:
     _write(options["out"], door.file(_scenario(options), options, language, Path(options["out"]).suffix.lower()[1:]))
 
 
-def _measured(result: Result, options: dict[str, Any], language: str) -> str:
+def _measured(result: Result, options: dict[str, Any], language: str) -> str | bytes:
     """Hold measured times against ``result``, or, with ``--adopt``, against the model in their order and mean times."""
     content, scale = _read(options["measured"], "measured"), options["measured_scale"]
     other, found = measuring.against(result, content, scale)

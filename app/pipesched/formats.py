@@ -12,6 +12,7 @@ from pipesched import why
 from pipesched.markup import mermaid, tikz
 from pipesched.model import ScenarioError
 from pipesched.notation import write_csv
+from pipesched.pdf import pdf
 from pipesched.run import Result, run
 from pipesched.scenario import SETTINGS, Scenario
 from pipesched.trace import trace
@@ -28,7 +29,7 @@ class Format(NamedTuple):
 
     ending: str
     media_type: str
-    write: Callable[[Result, str], str]
+    write: Callable[[Result, str], str | bytes]
     tells_the_end: bool = True
 
 
@@ -116,4 +117,5 @@ FORMATS: dict[str, Format] = {
     "tikz": Format("tex", "application/x-tex", lambda result, language: tikz(result.timeline, language=language)),
     "mermaid": Format("mmd", "text/plain", lambda result, language: mermaid(result.timeline, language=language)),
     "svg": Format("svg", "image/svg+xml", lambda result, language: result.svg(language=language)),
+    "pdf": Format("pdf", "application/pdf", lambda result, language: pdf(result.svg(language=language))),
 }

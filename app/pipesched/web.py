@@ -20,12 +20,13 @@ do           with                                       answers
 ``adopt``    settings, measured                         settings: order and mean times of the measurement
 ``lesson``   step; device, time, move or guess          a step of the lessons; what a guess is worth
 ``picture``  settings, width, letters, pinned,          the chart as a file of its own (svg), a thumbnail, what both
-             transparent                                show in words, how a file with it is called
+             transparent                                show in words, how its file is called; as ``pdf``: that file
 ``export``   settings, as (a name of formats.py)        a file's text, name and media type; why it is not all shown
 ===========  =========================================  ========================================================
 """
 
 import json
+from base64 import b64encode
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Mapping
 from dataclasses import fields
@@ -39,6 +40,7 @@ from pipesched.compare import title
 from pipesched.explain import block, moment, name, standing, way_back, why_idle
 from pipesched.metrics import Metrics
 from pipesched.model import Cell, Gap, Message, Op, ScenarioError
+from pipesched.pdf import pdf
 from pipesched.run import Result, read
 from pipesched.scenario import Scenario
 from pipesched.schedules import REGISTRY
@@ -328,8 +330,11 @@ def _picture(result: Result, asked: Mapping[str, Any], say: Say) -> Answer:
     how: dict[str, Any] = {"width": asked["width"], "theme": asked["theme"], "language": asked["lang"]}
     how |= {"letters": asked.get("letters", "pytorch"), "transparent": asked["transparent"]}
     deadlock = result.deadlock and sentence(result.deadlock.message, asked["lang"])
+    svg = picture.picture(result, views.pinned(result, asked, MOST), **how)
+    if asked.get("as") == "pdf":
+        return {"file": b64encode(pdf(svg)).decode()}
     return {
-        "svg": picture.picture(result, views.pinned(result, asked, MOST), **how),
+        "svg": svg,
         "thumbnail": picture.thumbnail(result.timeline, asked["theme"]),
         "words": deadlock or _summary(result, say),
         "stem": picture.stem(result),
@@ -342,7 +347,8 @@ def _export(result: Result, asked: Mapping[str, Any], say: Say) -> Answer:
     """Return a file to take away; its text is empty, and a note says why, where a deadlock leaves none."""
     form = formats.FORMATS[asked["as"]]
     stuck = bool(result.deadlock) and form.tells_the_end
-    text = "" if stuck else form.write(result, asked["lang"])
+    written = "" if stuck else form.write(result, asked["lang"])
+    text = written if isinstance(written, str) else b64encode(written).decode()
     long = say("share.data.long", n=len(text)) if len(text) > MOST_SHOWN else ""
     return {
         "text": text,

@@ -55,6 +55,10 @@ export class Share {
     }
     part("link").addEventListener("focus", () => this.text("link").select());
     part("save-svg").addEventListener("click", () => this.save("svg", new Blob([this.picture?.svg ?? ""], { type: "image/svg+xml" })));
+    part("save-pdf").addEventListener("click", async () => {
+      const answer = await this.draw({ as: "pdf" });
+      if (answer) this.save("pdf", new Blob([Uint8Array.from(atob(answer.file), (letter) => letter.charCodeAt(0))], { type: "application/pdf" }));
+    });
     part("save-png").addEventListener("click", async () => this.save("png", await this.png()));
     part("copy-png").addEventListener("click", () => this.copyPicture());
     if (whole()) /** @type {HTMLElement} */ (dialog.querySelector("label:has([value=element])")).hidden = true; // its script is elsewhere
@@ -147,14 +151,19 @@ export class Share {
     if (target.id === "share-size") this.paint();
   }
 
+  /** @param {object} details @returns {Promise<any>} */
+  draw(details) {
+    return this.listener.ask({ theme: this.value("ink"), lang: this.value("lang") || this.listener.lang(), transparent: this.ticked("transparent"), ...details });
+  }
+
   /** Have Python draw it. */
   async ask() {
-    const picture = await this.listener.ask({ theme: this.value("ink"), lang: this.value("lang") || this.listener.lang(), transparent: this.ticked("transparent") });
+    const picture = await this.draw({});
     if (!picture) return;
     this.picture = picture;
     this.drawing = parsed(picture.svg);
     this.text("svg").value = picture.svg;
-    for (const name of ["save-svg", "save-png", "copy-png", "copy-svg"]) /** @type {HTMLButtonElement} */ (this.part(name)).disabled = false;
+    for (const name of ["save-svg", "save-png", "save-pdf", "copy-png", "copy-svg"]) /** @type {HTMLButtonElement} */ (this.part(name)).disabled = false;
     this.part("waits").hidden = true;
     this.write();
     this.paint();
@@ -264,7 +273,7 @@ export class Share {
   /** Offer to save where that can work, and say what to do where it cannot. */
   saving() {
     const { downloads } = this;
-    for (const name of ["save-svg", "save-png"]) this.part(name).hidden = downloads === "no";
+    for (const name of ["save-svg", "save-png", "save-pdf"]) this.part(name).hidden = downloads === "no";
     this.data.buttons[1].hidden = downloads === "no";
     const note = this.part("downloads");
     note.hidden = downloads === "yes";
