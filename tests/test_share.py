@@ -325,7 +325,7 @@ def test_the_keyboard_opens_walks_and_closes_it_and_focus_comes_back(dialog):
     assert dialog.page.evaluate("document.activeElement.id") == "share-open"
     dialog.page.keyboard.press("Enter")
     reached = set()
-    for _ in range(40):
+    for _ in range(50):
         dialog.page.keyboard.press("Tab")
         reached.add(dialog.page.evaluate("document.activeElement.id || document.activeElement.name"))
     fields = {
@@ -342,7 +342,7 @@ def test_the_keyboard_opens_walks_and_closes_it_and_focus_comes_back(dialog):
         "transparent",
         "height",
     }
-    buttons = {"close", "copy-link", "copy-code", "copy-svg", "save-svg", "save-png"}
+    buttons = {"close", "copy-link", "copy-code", "copy-svg", "save-svg", "save-png", "save-pdf"}
     assert {f"share-{name}" for name in fields | buttons} <= reached
 
 
