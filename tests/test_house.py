@@ -69,6 +69,8 @@ ALLOWED = {
     "text": {"model", "words"},
     "svg": {"model", "words", "explain", "frame", "ink"},
     "trace": {"model", "explain", "rules", "words"},
+    "sources": {"model", "placement", "report", "run", "trade", "words"},
+    "takeaway": {"model", "compare", "formats", "pdf", "picture", "report", "run", "words"},
     "formats": {"model", "markup", "notation", "pdf", "run", "scenario", "trace", "why"},
     "markup": {"model", "ink", "words"},
     "frame": {"model", "words", "ink"},

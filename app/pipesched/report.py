@@ -84,6 +84,20 @@ def _members(result: Result, language: str) -> list[str]:
     return [sentence(Message("durations.members", values), language)]
 
 
+def summary(result: Result, language: str) -> str:
+    """Return the picture in one sentence, for those who cannot see it."""
+    schedule, metrics = result.timeline.schedule, result.metrics
+    values = {
+        "schedule": Message(f"schedule.{result.scenario.schedule}"),
+        "micro_batches": Message("count.micro_batches", {"n": schedule.micro_batches}),
+        "stages": Message("count.stages", {"n": schedule.stages}),
+        "makespan": metrics.makespan,
+        "sequential": metrics.sequential_makespan,
+        "first": metrics.first_output,
+    }
+    return sentence(Message("summary", values), language)
+
+
 def unused(scenario: Scenario, language: str) -> dict[str, str]:
     """Say of each setting that changes nothing at the moment, why it does not."""
     title = Message(f"schedule.{scenario.schedule}")

@@ -26,7 +26,6 @@ do           with                                       answers
 """
 
 import json
-from base64 import b64encode
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Mapping
 from dataclasses import fields
@@ -35,12 +34,10 @@ from itertools import islice
 from math import floor
 from typing import Any
 
-from pipesched import formats, lessons, measuring, picture, placement, report, strips, trade, views, why
-from pipesched.compare import title
+from pipesched import lessons, measuring, report, sources, strips, takeaway, views, why
 from pipesched.explain import block, moment, name, standing, way_back, why_idle
 from pipesched.metrics import Metrics
 from pipesched.model import Cell, Gap, Message, Op, ScenarioError
-from pipesched.pdf import pdf
 from pipesched.run import Result, read
 from pipesched.scenario import Scenario
 from pipesched.schedules import REGISTRY
@@ -49,8 +46,6 @@ from pipesched.words import SHARES, catalogue, number, percent, sentence
 Answer = dict[str, Any]
 Say = Callable[..., str]
 
-MOST_SHOWN = 100_000
-"""The most characters of a file that the page shows as well as saves."""
 MOST = 400_000
 """The most operations that a page is asked to simulate: half a minute in a browser; the command line takes more."""
 
@@ -91,7 +86,7 @@ def _run(result: Result, asked: Mapping[str, Any], say: Say) -> Answer:
         "events": max(map(len, result.timeline.starts), default=0),
         "limits": _limits(result, say),
         "unused": report.unused(scenario, language),
-        "placement": _placement(result, asked, say),
+        "placement": sources.placed(result, asked),
         "about": _about(scenario, say),
         "durations": report.durations(result, language),
         "decoding": "" if result.deadlock else report.decoding(result, language),
@@ -112,9 +107,9 @@ def _run(result: Result, asked: Mapping[str, Any], say: Say) -> Answer:
         "numbers": _numbers(metrics, language),
         "devices": _devices(result, language),
         "formula": _formula(result, say, language),
-        "batch": _batch(result, say, language),
+        "batch": sources.batch(result, language),
         "notes": [{"text": sentence(note.message, language), "settings": note.settings} for note in result.notes],
-        "summary": _summary(result, say),
+        "summary": report.summary(result, language),
     }
 
 
@@ -187,69 +182,8 @@ def _limits(result: Result, say: Say) -> list[str]:
     return [say(f"limits.{key}") for key in keys]
 
 
-def _summary(result: Result, say: Say) -> str:
-    """Return the picture in one sentence, for those who cannot see it."""
-    scenario, metrics = result.scenario, result.metrics
-    return say(
-        "summary",
-        schedule=say(f"schedule.{scenario.schedule}"),
-        micro_batches=say("count.micro_batches", n=result.timeline.schedule.micro_batches),
-        stages=say("count.stages", n=result.timeline.schedule.stages),
-        makespan=metrics.makespan,
-        sequential=metrics.sequential_makespan,
-        first=metrics.first_output,
-    )
-
-
 NEEDY = frozenset(name for name in REGISTRY if f"schedule.{name}.needs" in catalogue("en"))
 """Schedules that do not take any K and M."""
-
-
-def _placement(result: Result, asked: Mapping[str, Any], say: Say) -> Answer | None:
-    """Return the strip of who holds which layers, None where layers are not split."""
-    found = placement.boxes(result)
-    if not found:
-        return None
-    how: dict[str, Any] = {"width": asked["width"], "theme": asked["theme"], "language": asked["lang"]}
-    return {
-        "svg": placement.draw(result, **how),
-        "text": sentence(placement.summary(result), asked["lang"]),
-        "lines": [sentence(placement.say(box), asked["lang"]) for box in found],
-    }
-
-
-def _batch(result: Result, say: Say, language: str) -> Answer | None:
-    """Return what a constant batch means here, and the button that takes the best M; None without one."""
-    lines, best = report.batch(result, language)
-    if not lines:
-        return None
-    use = best and {"text": say("batch.use", n=best), "settings": {"micro_batches": str(best)}}
-    return {"lines": lines, "use": use or None}
-
-
-def _trade(result: Result, asked: Mapping[str, Any], say: Say) -> Answer:
-    """Simulate what would be with another M of the same batch, or with other devices per stage."""
-    scenario, language = result.scenario, asked["lang"]
-    try:
-        rows = list(trade.batches(scenario) if asked["of"] == "batch" else trade.tensors(scenario))
-    except ScenarioError as error:
-        return {"rows": [], "text": sentence(error.message, language)}
-    least = min((row.makespan for row in rows if row.makespan is not None), default=None)
-    shown: list[Answer] = []
-    for row in rows:
-        if asked["of"] == "tensor":
-            cells = [f"{row.count} × {scenario.devices * scenario.tensor // row.count}"]
-        else:
-            cells = [number(row.count, language), number(Fraction(scenario.batch or 0, row.count), language)]
-        if row.problem or row.makespan is None or row.bubble is None or row.communication is None:
-            problem = row.problem and sentence(row.problem, language)
-            shown.append({"cells": cells, "problem": problem, "settings": None, "best": False})
-            continue
-        cells += [number(row.makespan, language, 3), percent(row.bubble, language)]
-        cells += [percent(row.communication, language)] if asked["of"] == "tensor" else []
-        shown.append({"cells": cells, "settings": row.settings or None, "best": row.makespan == least})
-    free = asked["of"] == "tensor" and not scenario.all_reduce and not scenario.all_reduce_latency
-    return {"rows": shown, "text": say("trade.free") if free else ""}
 
 
 def _moment(result: Result, asked: Mapping[str, Any], say: Say) -> Answer:
@@ -323,39 +257,6 @@ def _profile(result: Result, asked: Mapping[str, Any], say: Say) -> Answer:
     until = views.until(result, views.pinned(result, asked, MOST))
     drawing = draw(result, width=asked["width"], theme=asked["theme"], language=asked["lang"], until=until)
     return drawing._asdict() | {"of": asked["of"]}
-
-
-def _picture(result: Result, asked: Mapping[str, Any], say: Say) -> Answer:
-    """Return the chart to take away; a pinned one above it, as on the page."""
-    how: dict[str, Any] = {"width": asked["width"], "theme": asked["theme"], "language": asked["lang"]}
-    how |= {"letters": asked.get("letters", "pytorch"), "transparent": asked["transparent"]}
-    deadlock = result.deadlock and sentence(result.deadlock.message, asked["lang"])
-    svg = picture.picture(result, views.pinned(result, asked, MOST), **how)
-    if asked.get("as") == "pdf":
-        return {"file": b64encode(pdf(svg)).decode()}
-    return {
-        "svg": svg,
-        "thumbnail": picture.thumbnail(result.timeline, asked["theme"]),
-        "words": deadlock or _summary(result, say),
-        "stem": picture.stem(result),
-        "frame": say("component.title", what=title(result, asked["lang"])),
-        "open": say("share.open_link"),
-    }
-
-
-def _export(result: Result, asked: Mapping[str, Any], say: Say) -> Answer:
-    """Return a file to take away; its text is empty, and a note says why, where a deadlock leaves none."""
-    form = formats.FORMATS[asked["as"]]
-    stuck = bool(result.deadlock) and form.tells_the_end
-    written = "" if stuck else form.write(result, asked["lang"])
-    text = written if isinstance(written, str) else b64encode(written).decode()
-    long = say("share.data.long", n=len(text)) if len(text) > MOST_SHOWN else ""
-    return {
-        "text": text,
-        "name": f"{picture.stem(result)}.{form.ending}",
-        "type": form.media_type,
-        "note": say("share.data.stuck") if stuck else long,
-    }
 
 
 def _spot(result: Result, device: int, tick: int) -> tuple[int, int, Cell | None, Message]:
@@ -443,9 +344,9 @@ ANSWERS: dict[str, Callable[[Result, Mapping[str, Any], Say], Answer]] = {
     "what_if": why.what_if,
     "path": why.path,
     "adopt": lambda result, asked, say: measuring.adopt(result, asked),
-    "trade": _trade,
+    "trade": lambda result, asked, say: sources.traded(result, asked),
     "profile": _profile,
     "lesson": _lesson,
-    "picture": _picture,
-    "export": _export,
+    "picture": lambda result, asked, say: takeaway.take(result, views.pinned(result, asked, MOST), asked),
+    "export": lambda result, asked, say: takeaway.export(result, asked),
 }
