@@ -34,7 +34,7 @@ from itertools import islice
 from math import floor
 from typing import Any
 
-from pipesched import lessons, measuring, report, sources, strips, takeaway, views, why
+from pipesched import lessons, measuring, report, sources, strips, views, why
 from pipesched.explain import block, moment, name, standing, way_back, why_idle
 from pipesched.metrics import Metrics
 from pipesched.model import Cell, Gap, Message, Op, ScenarioError
@@ -259,6 +259,18 @@ def _profile(result: Result, asked: Mapping[str, Any], say: Say) -> Answer:
     return drawing._asdict() | {"of": asked["of"]}
 
 
+def _picture(result: Result, asked: Mapping[str, Any], say: Say) -> Answer:
+    from pipesched import takeaway  # a start is not held up by what few ask for
+
+    return takeaway.take(result, views.pinned(result, asked, MOST), asked)
+
+
+def _export(result: Result, asked: Mapping[str, Any], say: Say) -> Answer:
+    from pipesched import takeaway
+
+    return takeaway.export(result, asked)
+
+
 def _spot(result: Result, device: int, tick: int) -> tuple[int, int, Cell | None, Message]:
     """Return start, end, cell (None for a gap) and explanation of what ``device`` is about at ``tick``."""
     timeline = result.timeline
@@ -347,6 +359,6 @@ ANSWERS: dict[str, Callable[[Result, Mapping[str, Any], Say], Answer]] = {
     "trade": lambda result, asked, say: sources.traded(result, asked),
     "profile": _profile,
     "lesson": _lesson,
-    "picture": lambda result, asked, say: takeaway.take(result, views.pinned(result, asked, MOST), asked),
-    "export": lambda result, asked, say: takeaway.export(result, asked),
+    "picture": _picture,
+    "export": _export,
 }
