@@ -926,6 +926,7 @@ def test_measured_times_stand_above_the_prediction_and_go_into_the_link(visit, s
     visit.set("micro_batches", 2)
     visit.shows(makespan=3)
     visit.page.click("#measured > summary")
+    visit.page.dispatch_event("[name=devices]", "change")  # its answer comes while the text waits to be asked about
     visit.page.fill("#measured-text", "device,op\n0,0F0")
     visit.until("document.querySelector('#measured-error').textContent.includes('line 1')")
     assert visit.page.get_attribute("#measured-text", "aria-invalid") == "true"

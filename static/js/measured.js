@@ -28,7 +28,6 @@ export class Measured {
     this.long = false; // whether what is read is too long for an address
     /** @type {ReturnType<typeof setTimeout> | undefined} */
     this.timer = undefined;
-    this.asked = "null"; // what was asked about last
     for (const field of [this.text, this.scale]) {
       field.addEventListener("input", () => this.later(QUIET));
       field.addEventListener("change", () => this.later(0));
@@ -76,12 +75,7 @@ export class Measured {
   /** @param {number} pause */
   later(pause) {
     clearTimeout(this.timer);
-    this.timer = setTimeout(() => {
-      const asked = JSON.stringify(this.request);
-      if (asked === this.asked) return;
-      this.asked = asked;
-      this.does.changed();
-    }, pause);
+    this.timer = setTimeout(() => this.does.changed(), pause);
   }
 
   /** @param {File | undefined} file */
@@ -105,7 +99,6 @@ export class Measured {
 
   /** Show what an answer to `run` says of the measurement. @param {Answer | null} answer */
   show(answer) {
-    this.asked = JSON.stringify(this.request);
     this.link = answer?.link ?? "";
     this.long = Boolean(answer && !answer.error && !answer.link);
     this.complain(answer?.field === "measured_scale" ? this.scale : this.text, answer?.error ?? "");

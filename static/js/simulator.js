@@ -202,7 +202,8 @@ export class Simulator {
   /** @param {number} time @param {Failure | null} failure null: another frame is silent, and we do without it */
   watch(time, failure) {
     clearTimeout(this.watchdog);
-    this.watchdog = setTimeout(() => (failure && !this.borrow ? this.fail(failure) : this.own()), time);
+    const patience = this.borrow && this.worker ? Math.max(time, START) : time; // another frame's start may be silent for long
+    this.watchdog = setTimeout(() => (failure && !this.borrow ? this.fail(failure) : this.own()), patience);
   }
 
   /** @param {Failure} failure */
