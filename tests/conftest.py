@@ -36,3 +36,41 @@ def chromium() -> Iterator[object]:
         browser = playwright.chromium.launch(executable_path=os.environ["PIPESCHED_CHROMIUM"], args=options)
         yield browser
         browser.close()
+
+
+@pytest.fixture(scope="module")
+def server(site: Path) -> Iterator[object]:
+    """That folder behind a server of ours."""
+    from site_server import serving
+
+    with serving(site) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def one_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What ``python3 app build --single-file`` writes, in a folder whose name has a space."""
+    from hosting.build import fetch_with_progress
+    from hosting.onefile import build_one_file
+    from hosting.runtime import read_lock
+
+    path = tmp_path_factory.mktemp("in one") / "a b" / "pipesched.html"
+    path.parent.mkdir()
+    build_one_file(path, read_lock(), fetch_with_progress)
+    return path
+
+
+@pytest.fixture
+def opened(chromium: object) -> Iterator[object]:
+    """Open pages of their own; they are closed at the end."""
+    from test_page import Visit
+
+    visits = []
+
+    def open_page(url: str, **context: object) -> Visit:
+        visits.append(Visit(chromium, url, **context))
+        return visits[-1]
+
+    yield open_page
+    for visit in visits:
+        visit.context.close()

@@ -455,6 +455,19 @@ def test_a_sandboxed_frame_without_an_origin_works_and_remembers_nothing(course,
     assert visit.complaints == []
 
 
+def test_a_sandboxed_frame_without_an_origin_starts_an_engine_of_its_own_from_a_blob(course, server):
+    before = server.policy
+    server.policy = f"{before}; worker-src 'self' blob:"
+    visit = course(iframe("?embed=1#micro_batches=5", width=600, more='sandbox="allow-scripts"'))
+    frame = visit.ready()
+    server.policy = before
+    assert frame.evaluate("self.origin") == "null"
+    visit.until(shows("makespan", 7), frame)
+    change(frame, "micro_batches", 6)
+    visit.until(shows("makespan", 8), frame)
+    assert visit.complaints == []
+
+
 def test_a_drawing_that_comes_through_a_port_cannot_bring_a_script(course):
     """A page around us that lends a port may answer anything."""
     evil = json.dumps(

@@ -1,14 +1,10 @@
 """The main journey in the two engines that are not Chromium's: Firefox's and WebKit's, as Debian ships them."""
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from engines import ENGINES, FIREFOX, PACKAGES, program
-from hosting.build import fetch_with_progress
-from hosting.onefile import build_one_file
-from hosting.runtime import read_lock
 from pipesched import run
 from pipesched.words import catalogue
 from site_server import Fault, serving
@@ -28,21 +24,6 @@ def tab(request, tmp_path_factory) -> Iterator[object]:
         pytest.skip(f"{request.param} is not on this machine: on Debian, install {PACKAGES[request.param]}{by_hand}")
     with ENGINES[request.param](tmp_path_factory.mktemp(request.param)) as tab:
         yield tab
-
-
-@pytest.fixture(scope="session")
-def server(site) -> Iterator[object]:
-    with serving(site) as server:
-        yield server
-
-
-@pytest.fixture(scope="session")
-def one_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What ``python3 app build --single-file`` writes, in a folder whose name has a space."""
-    path = tmp_path_factory.mktemp("in one") / "a b" / "pipesched.html"
-    path.parent.mkdir()
-    build_one_file(path, read_lock(), fetch_with_progress)
-    return path
 
 
 @pytest.fixture

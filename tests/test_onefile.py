@@ -3,42 +3,15 @@
 import json
 import re
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
-from hosting.build import fetch_with_progress
 from hosting.names import parts_of
-from hosting.onefile import build_one_file
-from hosting.runtime import read_lock
 from pipesched.words import catalogue
 from site_server import Fault, serving
-from test_page import PATIENCE, READY, Visit
+from test_page import PATIENCE, READY
 
 pytestmark = pytest.mark.browser
-
-
-@pytest.fixture(scope="module")
-def one_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What ``python3 app build --single-file`` writes, in a folder whose name has a space."""
-    path = tmp_path_factory.mktemp("in one") / "a b" / "pipesched.html"
-    path.parent.mkdir()
-    build_one_file(path, read_lock(), fetch_with_progress)
-    return path
-
-
-@pytest.fixture
-def opened(chromium) -> Iterator[object]:
-    """Open pages of their own; they are closed at the end."""
-    visits = []
-
-    def open_page(url, **context) -> Visit:
-        visits.append(Visit(chromium, url, **context))
-        return visits[-1]
-
-    yield open_page
-    for visit in visits:
-        visit.context.close()
 
 
 def failed(page, cause, words):

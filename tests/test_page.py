@@ -64,12 +64,6 @@ class Visit:
 
 
 @pytest.fixture(scope="module")
-def server(site) -> Iterator[object]:
-    with serving(site) as server:
-        yield server
-
-
-@pytest.fixture(scope="module")
 def shared(chromium, server) -> Iterator[Visit]:
     """One page for all that do not mind what the one before did; Python starts once."""
     visit = Visit(chromium, server.url).ready()
@@ -87,20 +81,6 @@ def visit(shared, server) -> Visit:
     shared.page.wait_for_function("document.querySelector('#chart svg').dataset.end === '6'")
     shared.page.click("#first")
     return shared
-
-
-@pytest.fixture
-def opened(chromium) -> Iterator[object]:
-    """Open pages of their own; they are closed at the end."""
-    visits = []
-
-    def open_page(url, **context) -> Visit:
-        visits.append(Visit(chromium, url, **context))
-        return visits[-1]
-
-    yield open_page
-    for visit in visits:
-        visit.context.close()
 
 
 @pytest.mark.parametrize("width", [360, 1280])

@@ -16,18 +16,11 @@ from pipesched.formats import FORMATS
 from pipesched.lessons import STEPS
 from pipesched.picture import thumbnail
 from pipesched.words import catalogue
-from site_server import serving
 from test_page import Visit
 
 pytestmark = pytest.mark.browser
 GPIPE = "#micro_batches=8&schedule=gpipe&devices=4"
 ORDER = "\n".join(f"{d}F" + f" {d}F".join(map(str, range(16))) for d in range(8))
-
-
-@pytest.fixture(scope="module")
-def server(site) -> Iterator[object]:
-    with serving(site) as server:
-        yield server
 
 
 class Dialog(Visit):

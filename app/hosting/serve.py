@@ -23,7 +23,7 @@ PORTS_TRIED = 20
 
 CONTENT_SECURITY_POLICY = (
     "default-src 'self'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self'; img-src 'self' data: blob:; "
-    "object-src 'none'; base-uri 'self'"
+    "worker-src 'self' blob:; object-src 'none'; base-uri 'self'"
 )
 
 # Not the mimetypes module: it asks the system, and some systems say text/plain for .js.

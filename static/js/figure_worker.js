@@ -5,7 +5,7 @@
 // The page's Python runs already, from the same folder: what can be wrong with a host was said there. Here bytes are
 // counted, and a wheel that is not there is named instead of ending in an import that fails.
 
-const VENDOR = new URL("../vendor/", self.location.href).href;
+const VENDOR = new URL("../vendor/", /** @type {any} */ (self).lies ?? self.location.href).href;
 const CORE = ["pyodide/pyodide.asm.wasm", "pyodide/python_stdlib.zip", "pyodide/pyodide-lock.json", "pipesched.zip"];
 const WASM = { headers: { "content-type": "application/wasm" } }; // whatever the host says of it
 

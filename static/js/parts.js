@@ -27,11 +27,22 @@ export const workerAddress = () => lying(`worker.js${FRESH ? "?fresh" : ""}`);
 
 /** Start a worker; where a script of its is not to be had, the error's `failure` names why. @returns {Promise<Worker>} */
 export async function startWorker() {
-  return whole() ? startCarried() : new Worker(workerAddress());
+  return whole() ? startCarried() : begin(workerAddress());
 }
 
 /** Start the worker that draws figures for papers; not in the single-file page. */
-export const startFigures = () => new Worker(lying("figure_worker.js"));
+export const startFigures = () => begin(lying("figure_worker.js"));
+
+/** Start the worker at `address`. A page without an origin, in a sandboxed frame, may start none by its address; but a
+ * blob, and that may load the script, which reads from `lies` where it came from. @param {URL} address */
+function begin(address) {
+  if (self.origin !== "null") return new Worker(address);
+  const script = `self.lies = ${JSON.stringify(address.href)}; importScripts(self.lies);`;
+  const blob = URL.createObjectURL(new Blob([script], { type: "text/javascript" }));
+  const worker = new Worker(blob);
+  worker.addEventListener("message", () => URL.revokeObjectURL(blob), { once: true });
+  return worker;
+}
 
 /** One classic script made of three, from a blob, is what every engine runs from a file and in a frame without an
  * origin. It may load nothing, so that the files of Python are handed to it. @returns {Promise<Worker>} */

@@ -8,8 +8,10 @@
 // In the single-file page this script is a blob behind Pyodide's two, and may fetch nothing: its files come in the first
 // message, compressed.
 
-const carried = self.location.protocol === "blob:";
-const VENDOR = carried ? "https://carried.invalid/" : new URL("../vendor/", self.location.href).href;
+/** Where this script lies; in a page without an origin it runs from a blob that says so. @type {string} */
+const HERE = /** @type {any} */ (self).lies ?? self.location.href;
+const carried = HERE.startsWith("blob:");
+const VENDOR = carried ? "https://carried.invalid/" : new URL("../vendor/", HERE).href;
 const FILES = ["pyodide/pyodide.js", "pyodide/pyodide.asm.js", "pyodide/pyodide.asm.wasm", "pyodide/python_stdlib.zip"];
 const WAKING = 30_000; // ms that a start from kept memory may take before it is given up: it takes a third of a start
 const EMPTY_WASM = new Uint8Array([0, 97, 115, 109, 1, 0, 0, 0]);
@@ -37,7 +39,7 @@ async function boot(parts) {
   probe();
   const manifest = JSON.parse(parts ? parts["manifest.json"] : new TextDecoder().decode(await load("manifest.json")));
   const memory = parts ? undefined : await recollection(manifest.build);
-  const recalling = memory?.recall(self.location.search === "?fresh");
+  const recalling = memory?.recall(new URL(HERE).search === "?fresh");
   const loaded = parts ? await unpackAll(parts, manifest) : await loadAll(manifest);
   const kept = await recalling;
   await memory?.begin();
@@ -120,7 +122,7 @@ function whole(loaded) {
 /** What keeps Python's memory between visits, if its script is there. @param {string} build */
 async function recollection(build) {
   try {
-    importScripts(new URL("warm.js", self.location.href).href);
+    importScripts(new URL("warm.js", HERE).href);
     return new Memory(new URL(".", VENDOR.replace(/static\/.*/, "")).href, build);
   } catch {
     return undefined;
@@ -132,7 +134,7 @@ async function recollection(build) {
 async function start(loaded, options) {
   const plainFetch = self.fetch;
   self.fetch = async (input, init) => {
-    const url = input instanceof Request ? input.url : new URL(String(input), self.location.href).href;
+    const url = input instanceof Request ? input.url : new URL(String(input), HERE).href;
     const bytes = loaded[url];
     return bytes ? new Response(/** @type {any} */ (bytes), { headers: { "content-type": type(url) } }) : plainFetch(input, init);
   };
