@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -183,8 +184,9 @@ def test_a_watched_file_is_drawn_again_errors_are_named_and_ctrl_c_ends_it(tmp_p
     file, shown = tmp_path / "mine.toml", tmp_path / "shown.txt"
     file.write_text("devices = 2")
     command = [sys.executable, "app", "run", "--watch", str(file)]
+    heard = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)  # a test run in the background ignores Ctrl-C
     with shown.open("w") as out:
-        program = subprocess.Popen(command, cwd=ROOT, stdout=out, stderr=subprocess.PIPE, text=True)
+        program = subprocess.Popen(command, cwd=ROOT, stdout=out, stderr=subprocess.PIPE, text=True, preexec_fn=heard)
 
     def until(part):
         end = time.monotonic() + 60
@@ -203,7 +205,9 @@ def test_a_watched_file_is_drawn_again_errors_are_named_and_ctrl_c_ends_it(tmp_p
         until("Device 5")
         file.write_text("order = '''\n0F0 0B0\n1B0 1F0'''")
         until("Deadlock")
-    finally:
         program.send_signal(signal.SIGINT)
         err = program.communicate(timeout=60)[1]
+    finally:
+        program.kill()
+        program.communicate()
     assert (program.returncode, err) == (0, "")
