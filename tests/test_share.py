@@ -249,7 +249,7 @@ def test_data_is_saved_and_copied_as_python_writes_it(dialog):
         assert Path(saved.value.path()).read_text(encoding="utf-8") == expected
     dialog.context.grant_permissions(["clipboard-read", "clipboard-write"])
     dialog.page.click("#data-copy")
-    assert "The file" in dialog.said()
+    dialog.until("document.querySelector('#share-said').textContent.includes('The file')")
     assert dialog.page.evaluate("navigator.clipboard.readText()") == expected
     dialog.context.clear_permissions()
     dialog.page.click("#share-data summary")
