@@ -51,7 +51,7 @@ def main(arguments: list[str]) -> int:
     if not make_vendor():
         steps.append(False)
     if browser and not make_deck():
-        say("reveal.js could not be had from the npm registry: the tests of slides are skipped.")
+        say("reveal.js could not be had (is npm here?): the tests of slides are skipped.")
         steps.append(False)
     steps.append(run("ruff", "check", "."))
     steps.append(run("mypy"))

@@ -18,7 +18,6 @@ from urllib.request import urlopen
 
 CACHE = Path(__file__).resolve().parents[1] / ".venv" / "npm"
 SAFELY = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}  # Python before 3.11.4 has no filters
-REGISTRY = ""
 
 
 class Package(NamedTuple):
@@ -73,13 +72,15 @@ def by_https(package: Package, folder: Path) -> Path:
 
 
 def registry() -> str:
-    """Return the registry that the environment or a person's .npmrc names, else the public one; ends in a slash."""
+    """Return the registry that the environment or a person's .npmrc names; ends in a slash."""
     named = next((value for key, value in os.environ.items() if key.lower() == "npm_config_registry" and value), None)
     if not named:
         with contextlib.suppress(OSError):
             settings = (Path.home() / ".npmrc").read_text(encoding="utf-8")
             named = next(iter(re.findall(r"^registry\s*=\s*(\S+)", settings, re.MULTILINE)), None)
-    return (named or REGISTRY).rstrip("/") + "/"
+    if not named:
+        raise FileNotFoundError("no registry is named")
+    return named.rstrip("/") + "/"
 
 
 if __name__ == "__main__":
