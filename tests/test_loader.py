@@ -7,23 +7,10 @@ import pytest
 
 from pipesched.words import LANGUAGES, catalogue
 from site_server import STRICT, Fault, serving
-from test_page import READY, Visit
+from test_page import READY
 
 pytestmark = pytest.mark.browser
 WASM = "pyodide.asm.wasm"
-
-
-@pytest.fixture
-def opened(chromium):
-    visits = []
-
-    def open_page(url, **context):
-        visits.append(Visit(chromium, url, **context))
-        return visits[-1]
-
-    yield open_page
-    for visit in visits:
-        visit.context.close()
 
 
 def asked_for(server, name):

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from fractions import Fraction
 
 from pipesched.ink import PALETTES
-from pipesched.model import Cell, Message, Op, Timeline
+from pipesched.model import Message, Timeline
 from pipesched.words import number, sentence
 
 WIDTH, LANE = 12, 0.6
@@ -44,7 +44,7 @@ def _lanes(timeline: Timeline, letters: Mapping[str, str], language: str) -> Ite
                 top = device - Fraction(4, 10) + i * height
                 corner = f"({_centimetres(timeline, start)},{_decimal(top)})"
                 other = f"({_centimetres(timeline, stop)},{_decimal(top + height)})"
-                yield f"  \\draw[{op.kind}] {corner} rectangle node {{{_name(op, letters)}}} {other};"
+                yield f"  \\draw[{op.kind}] {corner} rectangle node {{{op.label(letters)}}} {other};"
     below = timeline.schedule.devices - Fraction(4, 10)
     makespan = number(timeline.costs.time(timeline.end), language)
     yield f"  \\draw[->] (0,{_decimal(below)}) -- ({WIDTH},{_decimal(below)}) node[below left] {{{makespan}}};"
@@ -67,22 +67,14 @@ def mermaid(timeline: Timeline, *, language: str = "en") -> str:
         lines.append(f"    section {sentence(Message('device', {'device': device}), language)}")
         for cell, start, end in zip(row, starts, ends, strict=False):
             first, last = (round(1000 * Fraction(tick, timeline.costs.ticks_per_unit)) for tick in (start, end))
-            lines.append(f"    {_names(cell)} :{first}, {last}")
+            names = " & ".join(op.label() for op in cell.ops)
+            lines.append(f"    {names} :{first}, {last}")
     return "\n".join(lines) + "\n"
 
 
 def _plain(text: str) -> str:
     """Drop what ends a statement in Mermaid."""
     return text.replace(";", ",").replace("#", "").replace(":", " –")
-
-
-def _names(cell: Cell) -> str:
-    return " & ".join(_name(op, {}) for op in cell.ops)
-
-
-def _name(op: Op, letters: Mapping[str, str]) -> str:
-    """Return what stands on a block: the kind's letter and the micro-batch, counted from 1 as on the chart."""
-    return f"{letters.get(op.kind, op.kind)}{op.micro_batch + 1}"
 
 
 def _centimetres(timeline: Timeline, tick: int) -> str:

@@ -28,6 +28,7 @@ from fractions import Fraction
 from functools import cached_property
 from itertools import chain
 from math import lcm
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 
@@ -85,6 +86,14 @@ class Op(NamedTuple):
     def ops(self) -> "tuple[Op, ...]":
         """Itself: what a cell of a device's row holds, one operation or an overlapped pair, is asked the same way."""
         return (self,)
+
+    def label(self, letters: Mapping[str, str] = MappingProxyType({})) -> str:
+        """Return what stands on its block: the kind, as ``letters`` write it, and the micro-batch, counted from 1.
+
+        >>> Op(2, "F", 0).label()
+        'F1'
+        """
+        return f"{letters.get(self.kind, self.kind)}{self.micro_batch + 1}"
 
 
 class Pair(NamedTuple):

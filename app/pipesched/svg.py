@@ -251,7 +251,7 @@ def names(op: Op, pen: Pen) -> tuple[str, str]:
     if pen.streams:
         token, stream = divmod(op.micro_batch, pen.streams)
         return f"{stream + 1}.{token + 1}", str(stream + 1 if pen.streams > 1 else token + 1)
-    return pen.letters.get(op.kind, op.kind) + str(op.micro_batch + 1), str(op.micro_batch + 1)
+    return op.label(pen.letters), str(op.micro_batch + 1)
 
 
 def _fitting(long: str, short: str, width: float, height: float) -> str:

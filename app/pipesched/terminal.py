@@ -56,7 +56,7 @@ def painter(
         painted, ops = "", cell.ops
         for i, op in enumerate(ops):  # an overlapped pair is painted as two halves of one block
             room = (i + 1) * len(block) // len(ops) - i * len(block) // len(ops)
-            name = f"{op.kind}{op.micro_batch + 1}"
+            name = op.label()
             ink = deeper(kinds[op.kind]) if is_second(op) else kinds[op.kind]
             if room:
                 line = "\x1b[4m" if which == "8" and is_second(op) else ""  # eight colours have no shades

@@ -45,7 +45,7 @@ def draw(
         ):
             first = start // step * per_slice if exact else -(-start * columns // timeline.end)
             last = end // step * per_slice if exact else -(-end * columns // timeline.end)
-            block = "".join(op.kind + str(op.micro_batch + 1) for op in cell.ops)
+            block = "".join(op.label() for op in cell.ops)
             block = block if len(block) <= last - first else cell.ops[0].kind
             line += WAITS * (first - finished) + (paint(block.ljust(last - first, "─"), cell) if last > first else "")
             finished = last

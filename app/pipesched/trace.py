@@ -161,5 +161,4 @@ class _Writer:
 
 
 def _short(cell: Cell) -> str:
-    """Return the name that stands on a block: kind and micro-batch, from 1 as on the chart."""
-    return "&".join(f"{op.kind}{op.micro_batch + 1}" for op in cell.ops)
+    return "&".join(op.label() for op in cell.ops)

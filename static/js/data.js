@@ -3,8 +3,6 @@
 
 /** @typedef {{text: string, name: string, type: string, note: string}} Made */
 
-const MOST = 100_000; // characters that a text field shows without trouble
-
 export class Data {
   /** @param {HTMLDetailsElement} section
    * @param {{ask: (as: string) => Promise<Made | null>, copy: (field: HTMLTextAreaElement) => void, save: (name: string, blob: Blob) => void}} does */
@@ -31,7 +29,7 @@ export class Data {
     const made = await this.does.ask(this.choice.value);
     if (!made) return;
     this.made = made;
-    const fits = made.text.length <= MOST;
+    const fits = !made.note; // it says why not all is shown
     this.field.value = fits ? made.text : made.text.slice(0, 2000);
     this.note.textContent = made.note;
     this.buttons[0].disabled = !made.text || !fits;

@@ -73,7 +73,7 @@ new Figure(part("figure"), () => ({
   axis: curves.axis.value, metric: curves.metric.value, schedules: [...curves.picked].join(","),
 }));
 const sources = new Sources(document, { ask, use });
-const profiles = new Profiles(document.querySelectorAll("details[data-of]"), part("chart"), (of) => ask("profile", { of, width: chart.width, pinned, measured: measured.request }, shown, of));
+const profiles = new Profiles(document.querySelectorAll("details[data-of]"), part("chart"), (of) => ask("profile", { of, ...drawing() }, shown, of));
 const measured = new Measured(document, {
   ask: (kind, details) => ask(kind, details),
   use,
@@ -116,11 +116,14 @@ async function ask(kind, details, settings = shown, lane = kind) {
 /** @param {string} kind @param {object} details @param {object} settings */
 const question = (kind, details, settings) => ({ do: kind, settings, lang: current(), theme: theme(), letters: letters.value, ...details });
 
+/** What a drawing depends on besides the settings: its width, and what stands above it. */
+const drawing = () => ({ width: chart.width, pinned, measured: measured.request });
+
 /** Simulate `settings` and show the result; where they cannot be used, say so at the field and keep the chart.
  * @param {object} settings @param {"push" | "replace"} address */
 async function simulate(settings, address) {
   turns += 1;
-  const answer = await ask("run", { width: chart.width, pinned, measured: measured.request }, settings);
+  const answer = await ask("run", drawing(), settings);
   if (!answer) return;
   form.complain(answer.problems);
   if (answer.problems.length) return;
@@ -140,7 +143,7 @@ async function setByHost(wanted) {
   const settings = Object.fromEntries(Object.entries({ ...form.settings, ...wanted }).map(([name, value]) => [name, String(value ?? "")]));
   const turn = turns;
   try {
-    const answer = await simulator.ask("set", question("run", { width: chart.width, pinned, measured: measured.request }, settings));
+    const answer = await simulator.ask("set", question("run", drawing(), settings));
     if (answer?.problems.length) return answer.problems.map((/** @type {import("./host.js").Problem} */ { field, text }) => ({ field, text }));
     if (!answer || turn !== turns) return setByHost(wanted); // a person has turned something meanwhile
     turns += 1;
@@ -187,7 +190,7 @@ function keep(name, value) {
 async function redraw() {
   const before = shown;
   if (!page.dataset.shown) return;
-  const answer = await ask("run", { width: chart.width, pinned, measured: measured.request }, before, "redraw");
+  const answer = await ask("run", drawing(), before, "redraw");
   if (answer && shown === before) show(answer);
 }
 
@@ -206,7 +209,7 @@ async function open(kept = form.kept) {
   Object.assign(settings, kept);
   form.settings = { ...form.defaults, ...settings }; // who is faster than Python changes what the link says
   const turn = ++turns;
-  const answer = await ask("run", { width: chart.width, pinned, measured: measured.request }, settings);
+  const answer = await ask("run", drawing(), settings);
   if (!answer) return;
   for (const problem of answer.problems) notify(say("page.from_link", { text: problem.text }), `link-${problem.field}`);
   show(answer);

@@ -37,22 +37,23 @@ export const startFigures = () => begin(lying("figure_worker.js"));
  * blob, and that may load the script, which reads from `lies` where it came from. @param {URL} address */
 function begin(address) {
   if (self.origin !== "null") return new Worker(address);
-  const script = `self.lies = ${JSON.stringify(address.href)}; importScripts(self.lies);`;
-  const blob = URL.createObjectURL(new Blob([script], { type: "text/javascript" }));
-  const worker = new Worker(blob);
-  worker.addEventListener("message", () => URL.revokeObjectURL(blob), { once: true });
+  return fromBlob([`self.lies = ${JSON.stringify(address.href)}; importScripts(self.lies);`]);
+}
+
+/** Start a worker whose script is these texts, one after another. @param {string[]} scripts */
+function fromBlob(scripts) {
+  const address = URL.createObjectURL(new Blob(scripts, { type: "text/javascript" }));
+  const worker = new Worker(address);
+  worker.addEventListener("message", () => URL.revokeObjectURL(address), { once: true });
   return worker;
 }
 
 /** One classic script made of three, from a blob, is what every engine runs from a file and in a frame without an
  * origin. It may load nothing, so that the files of Python are handed to it. @returns {Promise<Worker>} */
 async function startCarried() {
-  const scripts = await Promise.all(["pyodide/pyodide.asm.js", "pyodide/pyodide.js", "worker.js"].map(unpacked));
-  const address = URL.createObjectURL(new Blob(scripts, { type: "text/javascript" }));
-  const worker = new Worker(address);
+  const worker = fromBlob(await Promise.all(["pyodide/pyodide.asm.js", "pyodide/pyodide.js", "worker.js"].map(unpacked)));
   const parts = [...document.querySelectorAll("script[data-part]")].map((part) => [part.getAttribute("data-part"), part.textContent]);
   worker.postMessage({ parts: Object.fromEntries(parts) });
-  worker.addEventListener("message", () => URL.revokeObjectURL(address), { once: true });
   return worker;
 }
 
